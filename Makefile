@@ -1,0 +1,47 @@
+# Everything runs from .venv, which the first target that needs it makes. `make` alone lists the targets.
+
+PYTHON ?= python3
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+SOURCES := client_sdk broker olsr_adapter analytics tests
+SEEDS ?= 300
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench swarm clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(INSTALLED)  ## run the demonstration scenario in the simulator
+	@$(BIN)/chapar-sim run deploy/scenarios/demo.toml
+
+test: $(INSTALLED)  ## run every test, the architecture laws included
+	@$(BIN)/python -m pytest -q -n 2
+
+check: $(INSTALLED)  ## ruff and mypy --strict, tests included
+	@$(BIN)/ruff check $(SOURCES)
+	@$(BIN)/mypy --strict $(SOURCES)
+
+bench: $(INSTALLED)  ## measure the stated figures; fails when a goal is missed
+	@$(BIN)/python tests/benchmarks/run.py
+
+swarm: $(INSTALLED)  ## run random scenarios through the checkers (SEEDS=300)
+	@$(BIN)/chapar-sim swarm --seeds $(SEEDS)
+
+clean:  ## remove .venv and everything else that was made
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	@find $(SOURCES) deploy -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A change of pyproject.toml installs again. An environment whose own Python is gone or too old is made afresh.
+$(INSTALLED): pyproject.toml
+	@command -v $(PYTHON) >/dev/null || \
+	  { echo "make: $(PYTHON) not found; install Python 3.11 or newer, or name one: make PYTHON=/path/to/python" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "make: $$($(PYTHON) --version) is too old; Chapar needs 3.11 or newer: make PYTHON=python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo "make: $(PYTHON) has no venv module; install it (on Debian and Ubuntu the package python3-venv)" >&2; exit 1; }
+	@echo "Installing into .venv (only when pyproject.toml has changed) ..." >&2
+	@$(BIN)/python -c 'import pip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || $(PYTHON) -m venv --clear .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]' || \
+	  { echo "make: could not install the packages that pyproject.toml names (pip says why above); this step needs a network" >&2; exit 1; }
+	@touch $@

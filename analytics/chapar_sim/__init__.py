@@ -1,0 +1,1 @@
+"""The virtual-time simulator: many protocol cores over a simulated radio."""

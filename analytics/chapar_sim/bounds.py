@@ -1,0 +1,113 @@
+"""The times the design promises, in one place: every checker takes its patience from here and nowhere else.
+
+Each is an upper bound for a network that stopped changing, as a function of the protocol's periods, the diameter of the
+network, the delay of its routing and the loss on its links. A run that needs longer has broken the promise; a promise
+that needs longer is changed here, in the open.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from chapard.core.config import Config
+
+RARE: Final = 1e-5
+"""Probability that is taken for never: a message is bound to arrive within so many tries that all fail with it."""
+TRANSIT_SLACK: Final = 1.0
+"""Seconds per hop by which an event may outlive its lifetime: that travels as remaining time, transit not counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The promised times, in seconds, for one configuration over one kind of network."""
+
+    config: Config
+    convergence: float = 0.0
+    """The longest time routing takes to tell a node of a change."""
+    loss: float = 0.0
+    """The highest loss on any link, 0..1."""
+    delay: float = 0.0
+    """The longest a datagram is on its way over one link."""
+    drift: float = 0.0
+    """The largest error of a clock's rate."""
+    jumps: float = 0.0
+    """All jumps of clocks together, in seconds: an event that met every such clock has lost that much of its life."""
+    pauses: float = 0.0
+    """All pauses of daemons together, in seconds: a frame may have waited that long to be looked at."""
+
+    def tries(self) -> int:
+        """Attempts of which one arrives, as surely as anything here is sure."""
+        if self.loss <= 0:
+            return 1
+        return max(2, math.ceil(math.log(RARE) / math.log(min(self.loss, 0.9))))
+
+    def session(self) -> float:
+        """Between a client and the daemon of its node: until a request is taken, or a waiting event is handed over."""
+        return 1.0 + 2 * self.config.session_retry
+
+    def drain(self) -> float:
+        """How long a client must be ON for all that waits in its queue to reach it."""
+        windows = math.ceil(self.config.session_queue / self.config.session_window)
+        return 2 * self.session() + 0.01 * min(windows, 100)
+
+    def local(self) -> float:
+        """Until a client of the publisher's own node has an event in its queue, whatever the network does."""
+        return self.session() + self.config.order_patience
+
+    def roles(self) -> float:
+        """Until every node has the role that the network gives it: routing, then beacons to tell the neighbours."""
+        return self.convergence + self.tries() * self.config.beacon_min + self.config.orphan_patience
+
+    def hop(self) -> float:
+        """Until what one broker holds is held by its adjacent broker: a beacon, then an exchange with repetitions."""
+        exchange = self.config.sync_delay + 8 * self.delay
+        if self.loss > 0:
+            exchange += self.config.sync_retry * math.ceil(self.tries() / 2)
+        return 2 * self.config.beacon_min + exchange
+
+    def settle(self, diameter: int) -> float:
+        """Until every broker of an unchanged network holds what any of them, or a publisher's home, held."""
+        return self.roles() + self.config.refresh_period * self._silences() + (diameter + 1) * self.hop()
+
+    def check_out(self) -> float:
+        """Until a dismissed broker has handed over what only it held."""
+        return self.config.dismissal_time + self.tries() * self.config.sync_retry + self.config.refresh_period
+
+    def deliver(self, diameter: int) -> float:
+        """Until a home has what its chosen broker can serve it, once all brokers hold the event."""
+        serving = self.config.serve_retry * self.tries() + self.config.order_patience + self.config.delivered_delay
+        return self.settle(diameter) + serving + self.crossing(diameter)
+
+    def crossing(self, diameter: int) -> float:
+        """Until an event has crossed the network hop by hop, or a hop has given up and said so."""
+        first, longest = self.config.retry_first, self.config.retry_max
+        waits = [min(first * 2.0**attempt, longest) for attempt in range(self.config.retries + 1)]
+        repair = sum(waits) if self.loss > 0 else waits[0]
+        return (diameter + 1) * (repair + self.delay) + self.config.publish_patience
+
+    def table_refreshes(self, diameter: int) -> int:
+        """Refresh periods after the last fault within which every broker's tables equal the homes' truth."""
+        return math.ceil(2 * self.settle(diameter) / self.config.refresh_period)
+
+    def tables(self, diameter: int) -> float:
+        """The same in seconds."""
+        return self.table_refreshes(diameter) * self.config.refresh_period
+
+    def lease(self) -> float:
+        """Until the filters of a home nobody hears of are gone everywhere."""
+        return self.config.subscription_lease * (1 + self.drift) + 2 * self.config.refresh_period
+
+    def shortest_life(self, lifetime: float) -> float:
+        """How long an event is kept at least, whatever clocks it meets."""
+        return lifetime * (1 - self.drift) - self.jumps
+
+    def longest_life(self, lifetime: float, hops: int) -> float:
+        """How long after its home took it an event may still be handed to an application."""
+        return lifetime * (1 + self.drift) + (hops + 1) * (TRANSIT_SLACK + self.delay) + self.pauses + self.session()
+
+    def _silences(self) -> int:
+        """Refresh periods in which, in bad luck, nothing is heard from a neighbour."""
+        return max(2, math.ceil(self.tries() / 2))

@@ -1,0 +1,121 @@
+"""One finished run, prepared for judgement: the trace, and all that can be reckoned from it without asking the core."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from chapar.event import split_id
+from chapar_sim.bounds import Bounds
+from chapar_sim.history import History, Span
+from chapar_sim.oracle import Oracle
+from chapar_sim.spells import Disturbance, Network
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from chapar.event import EventId
+    from chapar_sim.scenario import Scenario
+    from chapar_sim.trace import Trace
+
+UPSETTING: Final = frozenset({"corrupt", "skew"})
+"""Faults that leave a node running, but not as it was."""
+
+
+class Violation(NamedTuple):
+    """One broken promise: which rule, when, and what a reader needs to look it up in the trace."""
+
+    rule: str
+    t: float
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.rule} at {self.t:.2f} s: {self.what}"
+
+
+def name(event_id: EventId) -> str:
+    """An event id for a reader: origin.incarnation.sequence."""
+    return ".".join(map(str, split_id(event_id)))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A trace with its clients' histories, its true network over time, and the oracle over both."""
+
+    trace: Trace
+    bounds: Bounds
+    history: History
+    network: Network
+    oracle: Oracle
+
+    @classmethod
+    def of(cls, trace: Trace, scenario: Scenario) -> Case:
+        plain = {spec.index for spec in scenario.nodes if not spec.chapard}
+        return cls.made(
+            trace,
+            bounds_of(scenario),
+            nodes=[spec.index for spec in scenario.nodes],
+            plain=frozenset(plain | _weak(scenario)),
+            disturbances=_disturbances(scenario),
+        )
+
+    @classmethod
+    def made(
+        cls,
+        trace: Trace,
+        bounds: Bounds,
+        *,
+        nodes: Iterable[int],
+        plain: frozenset[int] = frozenset(),
+        disturbances: tuple[Disturbance, ...] = (),
+    ) -> Case:
+        """A case without a scenario file: all that matters of it is said here."""
+        pauses = [(each.node, Span(each.t, each.until)) for each in disturbances if each.until > each.t]
+        history = History(trace, bounds.session(), pauses)
+        network = Network(trace, history, nodes=nodes, plain=plain, disturbances=disturbances)
+        return cls(trace, bounds, history, network, Oracle(history, network, bounds, disturbances))
+
+
+def bounds_of(scenario: Scenario) -> Bounds:
+    """The promised times in the network of a scenario."""
+    radio, routes = scenario.radio, scenario.routes
+    loss = max([radio.loss, *(link.loss for link in radio.links if link.loss < 1)])
+    delay = max([radio.delay + radio.jitter, *(link.delay + link.jitter for link in radio.links)])
+    skews = [fault.by for fault in scenario.faults if fault.kind == "skew"]
+    pauses = [fault.until - fault.at for fault in scenario.faults if fault.kind == "pause" and fault.until]
+    return Bounds(
+        scenario.daemon_config(),
+        convergence=max(routes.convergence[1], routes.neighbour_delay[1]),
+        loss=loss,
+        delay=delay,
+        drift=max(abs(spec.clock_drift) for spec in scenario.nodes),
+        jumps=sum(skews),
+        pauses=sum(pauses),
+    )
+
+
+def _weak(scenario: Scenario) -> set[int]:
+    """Nodes that may step back from being brokers to save power.
+
+    Which others then serve is theirs to settle, so such a node counts as one that has no chapard.
+    """
+    low = scenario.daemon_config().power_low
+    weak = {spec.index for spec in scenario.nodes if spec.battery <= low}
+    drained = [fault for fault in scenario.faults if fault.kind == "battery" and fault.level <= low]
+    return weak.union(*(fault.nodes for fault in drained))
+
+
+def _disturbances(scenario: Scenario) -> tuple[Disturbance, ...]:
+    upset = [
+        Disturbance(fault.at, node, fault.at, forgets=fault.kind == "corrupt")
+        for fault in scenario.faults
+        if fault.kind in UPSETTING
+        for node in fault.nodes
+    ]
+    paused = [
+        Disturbance(fault.at, node, fault.until, forgets=False)
+        for fault in scenario.faults
+        if fault.kind == "pause" and fault.until is not None
+        for node in fault.nodes
+    ]
+    return tuple(upset + paused)

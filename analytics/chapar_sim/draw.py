@@ -1,0 +1,145 @@
+"""Random scenarios: everything about a run drawn from one seed, as the dict that a TOML file would give.
+
+A seed first draws a *theme*, a story that puts some promise of the design to the test; then a network with its radio, its
+routing and its daemons' parameters; then clients. Periods are short, so that leases run out, brokers are dismissed and
+tables are refreshed many times within a minute or two; the quiet time at the end is as long as the stated bounds ask.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING, Any, Final
+
+from chapar_sim.case import bounds_of
+from chapar_sim.crowd import add_clients
+from chapar_sim.scenario import Scenario
+from chapar_sim.themes import THEMES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Entry = dict[str, Any]
+
+LOSSES: Final = ((0.0, 0.0), (0.0, 0.0), (0.005, 0.03), (0.03, 0.1), (0.1, 0.2))
+"""Ranges of loss on the air, each as likely as the next."""
+
+
+@dataclass
+class Sketch:
+    """A scenario in the making."""
+
+    rng: Random
+    theme: str
+    active: float = 80.0
+    """Seconds in which things happen."""
+    nodes: int = 0
+    plain: list[int] = field(default_factory=list)
+    """Nodes without chapard."""
+    topology: Entry = field(default_factory=dict)
+    mobility: Entry = field(default_factory=dict)
+    radio: Entry = field(default_factory=dict)
+    routes: Entry = field(default_factory=dict)
+    config: Entry = field(default_factory=dict)
+    clients: list[Entry] = field(default_factory=list)
+    faults: list[Entry] = field(default_factory=list)
+    diameter: int = 1
+    """Of the widest network that may be there at the end."""
+
+    def between(self, low: float, high: float) -> float:
+        return round(self.rng.uniform(low, high), 2)
+
+    def chance(self, probability: float) -> bool:
+        return self.rng.random() < probability
+
+    def hosts(self) -> list[int]:
+        """Nodes that run chapard."""
+        return [node for node in range(1, self.nodes + 1) if node not in self.plain]
+
+    def to_dict(self, seed: int) -> Entry:
+        data: Entry = {"name": f"swarm-{seed}", "about": self.theme, "seed": seed, "nodes": self.nodes}
+        data["node"] = [{"index": node, "chapard": False} for node in self.plain]
+        for key in ("topology", "mobility", "radio", "routes", "config"):
+            data[key] = getattr(self, key)
+        data["client"], data["fault"] = self.clients, sorted(self.faults, key=lambda fault: float(fault["at"]))
+        data["duration"] = self.active
+        settle = _quiet(Scenario.from_dict(data, f"seed {seed}"), self.diameter)
+        data["duration"], data["settle"] = round(self.active + settle, 2), settle
+        return data
+
+
+def draw(seed: int) -> Entry:
+    """The scenario of a seed, as a TOML file would give it."""
+    rng = Random(f"swarm/{seed}")
+    names = sorted(THEMES)
+    theme = rng.choices(names, [THEMES[name].weight for name in names])[0]
+    sketch = Sketch(rng, theme)
+    for step in (_draw_config, _draw_radio, _draw_routes, THEMES[theme].tell, add_clients):
+        _apply(step, sketch)
+    return sketch.to_dict(seed)
+
+
+def _apply(step: Callable[[Any], None], sketch: Sketch) -> None:
+    step(sketch)
+
+
+def scenario_of(seed: int) -> Scenario:
+    """The scenario of a seed."""
+    return Scenario.from_dict(draw(seed), f"seed {seed}")
+
+
+def _quiet(scenario: Scenario, diameter: int) -> float:
+    """The quiet time after which every promise falls due."""
+    bounds = bounds_of(scenario)
+    served = bounds.settle(diameter) + bounds.check_out() + bounds.deliver(diameter) + bounds.drain()
+    return round(max(bounds.tables(diameter), served) + 2.0, 2)
+
+
+def _draw_config(sketch: Sketch) -> None:
+    rng, config = sketch.rng, sketch.config
+    refresh = rng.choice((2.0, 3.0, 4.0))
+    config.update(
+        nodes=rng.choice((16, 64, 256)),
+        beacon_min=rng.choice((0.25, 0.5)),
+        refresh_period=refresh,
+        dismissal_time=sketch.between(2.0, 8.0),
+        orphan_patience=1.0,
+        subscription_lease=round(refresh * sketch.between(4.0, 8.0), 2),
+        ack_delay=0.1,
+        retry_first=0.2,
+        retry_max=1.0,
+        publish_patience=3.0,
+        order_patience=2 * refresh,
+        serve_retry=rng.choice((1.0, 2.0)),
+        sync_retry=rng.choice((0.5, 1.0)),
+        session_retry=0.5,
+        keep_alive=10.0,
+    )
+    if sketch.chance(0.08):
+        config["hop_ack"] = False
+    if sketch.chance(0.15):
+        config.update(session_queue=rng.randint(4, 16), queue_policy=rng.choice(("oldest", "newest", "refuse")))
+    if sketch.chance(0.1):
+        config.update(met_events=rng.randint(20, 60), persistent_events=rng.randint(4, 12))
+    if sketch.chance(0.15):
+        config.update(mtu=rng.choice((400, 700)))
+
+
+def _draw_radio(sketch: Sketch) -> None:
+    rng, radio = sketch.rng, sketch.radio
+    loss = 0.0 if not sketch.config.get("hop_ack", True) else round(rng.uniform(*rng.choice(LOSSES)), 3)
+    radio.update(loss=loss, delay=round(rng.uniform(0.001, 0.01), 4), jitter=rng.choice((0.0, 0.002, 0.02, 0.1)))
+    if sketch.chance(0.2):
+        radio["duplicate"] = sketch.between(0.02, 0.3)
+    if sketch.chance(0.3):
+        radio["mac_retries"] = rng.randint(1, 4)
+
+
+def _draw_routes(sketch: Sketch) -> None:
+    slowest = sketch.rng.choice((0.0, 0.5, 2.0, 4.0))
+    near = round(slowest * sketch.rng.choice((0.0, 0.3, 1.0)), 2)
+    sketch.routes.update(convergence=[0.0, slowest], neighbour_delay=[0.0, near])
+    if sketch.chance(0.2):
+        sketch.routes["mprs"] = False
+    if sketch.chance(0.2):
+        sketch.routes["cold"] = True

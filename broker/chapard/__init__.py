@@ -1,0 +1,1 @@
+"""chapard: the broker daemon of every mesh node."""

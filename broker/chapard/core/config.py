@@ -1,0 +1,151 @@
+"""Every parameter of the protocol, with its unit and the reason for its default.
+
+The relations between them that the design relies on are checked when a `Config` is made, so that a configuration that
+could not keep the promises is refused at once and in words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from chapar.limits import DEFAULT_NODES, HOP_LIMIT, MAX_NODES, MTU
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot work; the message names the key and what to write instead."""
+
+
+class QueuePolicy(StrEnum):
+    """What a client's full queue does with one event more."""
+
+    OLDEST = "oldest"
+    """Drop the oldest waiting event."""
+    NEWEST = "newest"
+    """Drop the one that came."""
+    REFUSE = "refuse"
+    """Take nothing: a local publisher is refused, a memorised event stays with the brokers, a real-time one is dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Who may publish to a group (report 2.2.3). A group that no one configured is open."""
+
+    nodes: frozenset[int] = frozenset()
+    clients: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """Parameters of one node. Times are seconds, sizes are counts unless the name says bytes."""
+
+    nodes: int = DEFAULT_NODES
+    """Length of every node vector; the same on all nodes of a network."""
+    mtu: int = MTU
+    hop_limit: int = HOP_LIMIT
+    groups: Mapping[str, Group] = field(default_factory=lambda: MappingProxyType({}))
+
+    # Beacons and refresh
+    beacon_min: float = 1.0
+    """Shortest Trickle interval: news reaches the neighbours within it."""
+    refresh_period: float = 16.0
+    """Longest Trickle interval, and the period in which every home restates version and digest of its filters."""
+    contact_periods: float = 4.0
+    """Refresh periods of silence after which a peer is no longer in contact."""
+
+    # Roles
+    broker_min: int = 2
+    """Brokers a full mesh elects: two, so that one failure loses nothing (report 3.3.4)."""
+    dismissal_time: float = 30.0
+    """DTT: how long a dismissed broker keeps its tables before it checks out (report 3.3.6)."""
+    orphan_patience: float = 3.0
+    """How long a node looks for a broker before it serves itself."""
+
+    # Subscriptions
+    subscription_lease: float = 600.0
+    """How long the filters of a home that nobody hears of stand."""
+    filters_per_home: int = 4096
+    fmt_homes: int = 4096
+    merge_window: float = 10.0
+    """What is learnt from a peer this soon after contact is passed on as news at once: two partitions are merging."""
+
+    # Hop reliability
+    hop_ack: bool = True
+    """False: fire and forget; nothing is numbered, confirmed or repeated."""
+    ack_delay: float = 0.15
+    """How long a receiver waits for traffic, or a beacon, that can carry its confirmation."""
+    retry_first: float = 0.4
+    retry_max: float = 3.0
+    retries: int = 5
+    link_window: int = 256
+    """Datagrams a link keeps for repetition, and a receiver holds behind a gap."""
+    link_queue: int = 4096
+    """Frames that wait for room in the window of one link."""
+    reassembly_messages: int = 64
+    reassembly_bytes: int = 4 * 1024 * 1024
+    reassembly_patience: float = 10.0
+
+    # Real-time events
+    publish_patience: float = 5.0
+    """How long a home keeps a real-time event for which it knows no broker."""
+    seen_limit: int = 8192
+    """Events whose accepted residual vectors are remembered."""
+    outbox_limit: int = 1024
+    """Publications that wait at their home for a broker."""
+
+    # Memorised events
+    met_events: int = 4096
+    met_bytes: int = 16 * 1024 * 1024
+    persistent_events: int = 1024
+    """Length of the FIFO of persistent events (report 2.2.2)."""
+    order_patience: float = 2.0
+    """How long a broker waits for the missing predecessor of a memorised event before it serves out of order."""
+    serve_window: int = 32
+    serve_retry: float = 3.0
+    """How long a broker waits for DELIVERED before it serves the event again."""
+    delivered_delay: float = 0.2
+    """How long confirmations of delivery are gathered."""
+
+    # Integrity check
+    sync_delay: float = 0.25
+    """How long a difference must stand before two old acquaintances compare tables: floods in flight settle meanwhile."""
+    sync_retry: float = 2.0
+
+    # Clients
+    keep_alive: float = 30.0
+    session_limit: int = 256
+    session_window: int = 32
+    session_retry: float = 1.0
+    session_queue: int = 1024
+    queue_policy: QueuePolicy = QueuePolicy.OLDEST
+    subscriptions_per_client: int = 1024
+
+    # Power (report 2.2.4): battery levels in 0..1
+    power_low: float = 0.3
+    power_critical: float = 0.1
+
+    record_frames: bool = False
+    """Emit a row for every frame sent and received."""
+
+    def __post_init__(self) -> None:
+        for name, low, high in (("nodes", 1, MAX_NODES), ("mtu", 256, 65507), ("broker_min", 1, MAX_NODES), ("retries", 1, 32)):
+            _check(low <= getattr(self, name) <= high, f"{name} must be between {low} and {high}")
+        for name in ("beacon_min", "refresh_period", "retry_first", "sync_delay", "keep_alive", "serve_retry"):
+            _check(getattr(self, name) > 0, f"{name} must be above 0 s")
+        _check(self.beacon_min <= self.refresh_period, "beacon_min must not exceed refresh_period")
+        _check(self.contact_periods >= 2, "contact_periods must be at least 2: one beacon may be lost")
+        _check(
+            self.subscription_lease >= 3 * self.refresh_period,
+            "subscription_lease must be at least 3 refresh_period: it is renewed three times in its length",
+        )
+        _check(0 <= self.power_critical <= self.power_low <= 1, "need 0 <= power_critical <= power_low <= 1")
+
+
+def _check(holds: bool, message: str) -> None:  # noqa: FBT001 - an assertion with words
+    if not holds:
+        raise ConfigError(message)

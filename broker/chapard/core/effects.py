@@ -1,0 +1,160 @@
+"""What the core wants done: the only way anything leaves it.
+
+A driver drains effects in order and carries them out: it transmits, saves, answers clients and records. Nothing is
+dropped silently: whatever does not reach its goal is a `Loss` (an event that some home should have had) or a `Drop`
+(anything else), each with its reason.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from chapar.event import EventId
+    from chapar.session import Message
+    from chapard.core.nodevector import NodeVector
+
+
+class Reason(StrEnum):
+    """Why something did not go on. One counter each."""
+
+    # what a peer did wrong
+    MALFORMED = "malformed"
+    SPOOFED = "spoofed"
+    """The frame names another sender than the address it came from."""
+    NOT_MEMBER = "not_member"
+    FOREIGN = "foreign"
+    """A record or frame for a home or role that the sender may not speak for."""
+    STALE = "stale"
+    """Older than what is known: a lower version, an earlier incarnation."""
+    DUPLICATE = "duplicate"
+    REASSEMBLY = "reassembly"
+    # what the network did
+    NO_ROUTE = "no_route"
+    NO_BROKER = "no_broker"
+    HOP_DEAD = "hop_dead"
+    """A next hop did not confirm within the retries."""
+    HOP_LIMIT = "hop_limit"
+    LATE = "late"
+    """A real-time event that a later one of its publisher overtook."""
+    EXPIRED = "expired"
+    NO_CLIENT = "no_client"
+    """Addressed to a node where no client wants it."""
+    UNREACHABLE = "unreachable"
+    """The destination is a subscriber but not available now (real-time events reach who is there)."""
+    # what our own bounds did
+    QUEUE_FULL = "queue_full"
+    TABLE_FULL = "table_full"
+    DISCARDED = "discarded"
+    """Fell off the end of the bounded FIFO of persistent events."""
+    SESSION_LIMIT = "session_limit"
+    TOO_MANY_FILTERS = "too_many_filters"
+    TOO_LARGE = "too_large"
+    STOPPED = "stopped"
+
+
+class TrafficClass(StrEnum):
+    DATA = "data"
+    CONTROL = "control"
+    SYNC = "sync"
+    CLIENT = "client"
+
+
+class Transmit(NamedTuple):
+    """Send one datagram: to a node, or (None) as a one-hop broadcast."""
+
+    to: int | None
+    data: bytes
+
+
+class Answer(NamedTuple):
+    """Send a message to a client. With `after_save`, not before every earlier Save is on the disk."""
+
+    client: str
+    message: Message
+    after_save: bool
+
+
+class Save(NamedTuple):
+    """Keep `value` under `key` over a restart; None forgets it."""
+
+    key: str
+    value: bytes | None
+
+
+class Loss(NamedTuple):
+    """These homes will not get this event from us; at its home, this client will not."""
+
+    event_id: EventId
+    homes: NodeVector
+    reason: Reason
+    client: str | None = None
+
+
+class Drop(NamedTuple):
+    """Something was not carried on; what is known of it."""
+
+    reason: Reason
+    peer: int | None
+    client: str | None
+    event_id: EventId | None
+
+
+# Rows of the datasets (the driver adds time, run and node)
+
+
+class FrameRow(NamedTuple):
+    direction: str
+    peer: int | None
+    kind: str
+    traffic_class: TrafficClass
+    event_id: EventId | None
+    filter_id: bytes | None
+    retry: int
+    bytes: int
+
+
+class PublishRow(NamedTuple):
+    client: str
+    event_id: EventId
+    delivery: str
+    lifetime_ms: int
+    bytes: int
+    subject: str | None
+
+
+class DeliveryRow(NamedTuple):
+    client: str
+    event_id: EventId
+    origin: int
+    hops: int
+    via: str
+    queued_us: int
+
+
+class InterestRow(NamedTuple):
+    client: str | None
+    filter_id: bytes
+    change: str
+
+
+class SessionRow(NamedTuple):
+    client: str
+    state: str
+    queue_length: int
+
+
+class RoleRow(NamedTuple):
+    role: str
+    reason: str
+
+
+class RouteRow(NamedTuple):
+    destination: int
+    next_hop: int
+    hops: int
+
+
+Row = FrameRow | PublishRow | DeliveryRow | InterestRow | SessionRow | RoleRow | RouteRow
+Effect = Transmit | Answer | Save | Loss | Drop | Row

@@ -1,0 +1,226 @@
+"""Integrity check and inheritance: two brokers compare digests, ask for what they lack and give what the other lacks (3.3.5).
+
+    A: DIGESTS of its 32 groups          (a small or empty table: LISTING of everything instead)
+    B: DIGESTS of the buckets of each group that differs
+    A: LISTING of the buckets that differ
+    B: WANT what it lacks, RECORDS of what A lacks
+
+Beacons carry the root digests, so equal tables cost nothing. A difference between old acquaintances is given
+`sync_delay` to settle, as floods are in flight; new contacts compare at once. The lower index starts; the higher one steps in
+if it does not.
+
+Of an event that both hold with different delivered vectors, only the vectors are exchanged (DELIVERED). Of a home's
+filters the higher version wins. Where a bucket differs and no stamp in it does, two copies of one version differ, and
+both sides' copies are exchanged so that one of them prevails and the home can contradict it.
+
+With OFFER_ONLY the listing side wants nothing (check-out, and a publisher whose broker has changed).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chapar.event import EventId
+from chapar.limits import LINK_ROOM
+from chapar.wire import Delivered, Digests, Listing, Records, SyncFlag, Table, Want
+from chapard.core.digest import DigestTree, hash63
+from chapard.core.effects import Reason
+
+if TYPE_CHECKING:
+    from chapard.core.fmt import FMT
+    from chapard.core.links import Links
+    from chapard.core.met import MET
+    from chapard.core.outlet import Outlet
+    from chapard.core.peers import Peer
+    from chapard.core.station import Station
+
+SMALL_TABLE = 16
+"""Entries that cost less to list than a level of 32 digests."""
+LISTING_ENTRIES = 48
+"""Entries of one listing of named keys: a datagram."""
+WANT_KEYS = 256
+"""Keys asked for in one frame; the next beacon brings the rest."""
+RECONCILED_LIMIT = 65536
+"""Remembered pairs of peer and event whose delivered vectors were compared."""
+RECORD_ROOM = 200
+"""Bytes of a RECORDS datagram left for headers."""
+
+
+class Integrity:
+    """The exchange of one node with its adjoining brokers. Records that arrive are merged by the node."""
+
+    def __init__(self, station: Station, links: Links, outlet: Outlet, fmt: FMT, met: MET) -> None:
+        self._station = station
+        self._links = links
+        self._outlet = outlet
+        self._fmt = fmt
+        self._met = met
+        self._due: dict[int, float] = {}
+        self._reconciled: dict[tuple[int, bytes], int] = {}
+
+    # When to compare
+
+    def noticed(self, peer: Peer, now: float, *, is_new: bool) -> None:
+        """An adjoining broker has beaconed: compare, at once or a little later, if its digests differ from ours."""
+        if not self.differs(peer):
+            self._due.pop(peer.index, None)
+            return
+        config = self._station.config
+        wait = 0.0 if is_new else config.sync_delay
+        if self._station.index > peer.index and len(self._met.tree) + len(self._fmt.tree) > 0:
+            wait += config.sync_retry / 2
+        self._due.setdefault(peer.index, now + wait)
+
+    def differs(self, peer: Peer) -> bool:
+        beacon = peer.beacon
+        return (beacon.fmt_digest, beacon.met_digest) != (self._fmt.tree.root, self._met.tree.root)
+
+    def tick(self, now: float) -> None:
+        for index in [index for index, due in self._due.items() if due <= now]:
+            del self._due[index]
+            peer = self._station.peers.get(index)
+            if peer is not None and peer.is_broker and self._station.is_broker:
+                self.compare_with(peer)
+
+    def compare_with(self, peer: Peer) -> None:
+        """Start the exchange over each table whose root differs."""
+        for table, root in ((Table.FMT, peer.beacon.fmt_digest), (Table.MET, peer.beacon.met_digest)):
+            if self._tree(table).root != root:
+                self._open(peer.index, table)
+
+    def next_deadline(self) -> float | None:
+        return min(self._due.values(), default=None)
+
+    def _open(self, peer: int, table: Table) -> None:
+        tree = self._tree(table)
+        if len(tree) <= SMALL_TABLE:
+            self._links.send(peer, Listing(self._station.index, table, (), tuple(tree.all_entries().items()), SyncFlag.WHOLE))
+        else:
+            self._links.send(peer, Digests(self._station.index, table, 0, 0, len(tree), tree.groups(), 0))
+
+    # Answers
+
+    def on_digests(self, frame: Digests) -> None:
+        """Compare another broker's digests with ours, and answer one level below."""
+        self._due.pop(frame.sender, None)
+        if frame.level == 0 and not frame.flags & SyncFlag.REPLY:
+            self._answer_groups(frame)
+        elif frame.level == 1:
+            self._answer_buckets(frame)
+
+    def _answer_groups(self, frame: Digests) -> None:
+        table = Table(frame.table)
+        tree = self._tree(table)
+        offer = frame.flags & SyncFlag.OFFER_ONLY
+        if len(tree) <= SMALL_TABLE and not offer:
+            self._open(frame.sender, table)
+            return
+        ours = tree.groups()
+        different = [group for group in range(len(ours)) if ours[group] != frame.digests[group]]
+        for group in different:
+            answer = Digests(self._station.index, table, 1, group, len(different), tree.buckets(group), offer | SyncFlag.REPLY)
+            self._links.send(frame.sender, answer)
+        if not different and offer:
+            # Equal tables: say so, the other side waits for the word to drop its own.
+            self._links.send(frame.sender, Digests(self._station.index, table, 0, 0, 0, ours, offer | SyncFlag.REPLY))
+
+    def _answer_buckets(self, frame: Digests) -> None:
+        tree = self._tree(Table(frame.table))
+        buckets = self.different_buckets(frame)
+        if buckets and not frame.flags & SyncFlag.OFFER_ONLY:
+            entries = tuple(tree.entries(buckets).items())
+            self._links.send(frame.sender, Listing(self._station.index, frame.table, buckets, entries, 0))
+
+    def different_buckets(self, frame: Digests) -> tuple[int, ...]:
+        """The buckets of a group in which another broker's table differs from ours."""
+        ours = self._tree(Table(frame.table)).buckets(frame.group)
+        first = frame.group * len(ours)
+        return tuple(first + at for at in range(len(ours)) if ours[at] != frame.digests[at])
+
+    def on_listing(self, frame: Listing, now: float) -> None:
+        """Compare another broker's keys with ours: ask for what we lack, give what it lacks."""
+        self._due.pop(frame.sender, None)
+        tree = self._tree(Table(frame.table))
+        theirs = dict(frame.entries)
+        offer = bool(frame.flags & SyncFlag.OFFER_ONLY)
+        if frame.flags & SyncFlag.WHOLE:
+            ours = tree.all_entries()
+        elif frame.buckets:
+            ours = tree.entries(frame.buckets)
+        else:
+            ours = {key: tree.stamp(key) for key in theirs if key in tree}
+        if frame.table == Table.FMT:
+            wanted, given = self._compare_homes(frame, ours, theirs)
+        else:
+            wanted, given = self._compare_events(frame, ours, theirs)
+        if wanted or offer:
+            keys = tuple(wanted[:WANT_KEYS])
+            self._links.send(frame.sender, Want(self._station.index, frame.table, keys, tuple(tree.stamp(k) for k in keys)))
+        if given and not offer:
+            self.give(frame.sender, Table(frame.table), given, now)
+
+    def _compare_homes(self, frame: Listing, ours: dict[bytes, int], theirs: dict[bytes, int]) -> tuple[list[bytes], list[bytes]]:
+        wanted = [key for key, stamp in theirs.items() if stamp > ours.get(key, 0)]
+        given = [key for key, stamp in ours.items() if stamp > theirs.get(key, 0)]
+        peer = self._station.peers.get(frame.sender)
+        in_doubt = bool(frame.buckets) or (peer is not None and peer.beacon.fmt_digest != self._fmt.tree.root)
+        if not wanted and not given and in_doubt:
+            wanted = given = [key for key in theirs if key in ours]
+        return wanted, given
+
+    def _compare_events(self, frame: Listing, ours: dict[bytes, int], theirs: dict[bytes, int]) -> tuple[list[bytes], list[bytes]]:
+        lacking = [key for key in theirs if key not in ours and not self._met.is_gone(EventId(key))]
+        doubtful = [
+            key
+            for key, stamp in theirs.items()
+            if key in ours and ours[key] != stamp and self._reconciled.get((frame.sender, key)) != stamp
+        ]
+        given = [key for key in ours if key not in theirs]
+        if doubtful and not frame.flags & SyncFlag.OFFER_ONLY:
+            self._send_delivered(frame.sender, doubtful)
+        return [*lacking, *doubtful], given
+
+    def on_want(self, frame: Want, now: float) -> None:
+        """Give another node what it asks for: records, or only the delivered vectors of events it has."""
+        if frame.table == Table.FMT:
+            self.give(frame.sender, Table.FMT, list(frame.keys), now)
+            return
+        lacking = [key for key, stamp in zip(frame.keys, frame.stamps, strict=True) if not stamp]
+        doubtful = [key for key, stamp in zip(frame.keys, frame.stamps, strict=True) if stamp]
+        self.give(frame.sender, Table.MET, lacking, now)
+        self._send_delivered(frame.sender, doubtful)
+
+    def give(self, peer: int, table: Table, keys: list[bytes], now: float) -> None:
+        """Send records, as many to a frame as fit a datagram."""
+        source = self._fmt if table is Table.FMT else self._met
+        batch: list[bytes] = []
+        room = self._station.config.mtu - LINK_ROOM - RECORD_ROOM
+        for key in keys:
+            record = source.encoded(key, now)
+            if record is None:
+                continue
+            if batch and sum(map(len, batch)) + len(record) > room:
+                self._links.send(peer, Records(self._station.index, table, tuple(batch), 0))
+                batch = []
+            batch.append(record)
+        if batch:
+            self._links.send(peer, Records(self._station.index, table, tuple(batch), 0))
+
+    def compared(self, peer: int, event_id: EventId, delivered: bytes) -> None:
+        """A peer has told us its delivered vector of an event: it is merged, and need not be asked for again."""
+        self._reconciled[peer, event_id] = hash63(delivered)
+        if len(self._reconciled) > RECONCILED_LIMIT:
+            del self._reconciled[next(iter(self._reconciled))]
+
+    def refuse(self, peer: int) -> None:
+        """A node that holds no tables cannot compare them."""
+        self._outlet.drop(Reason.FOREIGN, peer=peer)
+
+    def _send_delivered(self, peer: int, keys: list[bytes]) -> None:
+        memories = [memory for key in keys if (memory := self._met.get(EventId(key))) is not None]
+        for at in range(0, len(memories), LISTING_ENTRIES):
+            entries = tuple((m.event_id, m.delivered.to_wire()) for m in memories[at : at + LISTING_ENTRIES])
+            self._links.send(peer, Delivered(self._station.index, entries))
+
+    def _tree(self, table: Table) -> DigestTree:
+        return self._fmt.tree if table is Table.FMT else self._met.tree

@@ -1,0 +1,209 @@
+"""Filters as slots of bitmaps: all that an event matches, found by a few bitmap operations per attribute.
+
+Every filter here has a *slot*, its bit in all bitmaps. Each attribute in use excludes the slots whose constraints on
+it the event's value violates (`match_values`), or all that constrain it if the event lacks it; what no attribute has
+excluded matches. Slots are kept without gaps: the last filter moves into the place of one that leaves. Bitmaps are
+longer than needed and grow by half, so that adding is amortised; they shrink when three quarters are unused.
+
+The answer is wanted as node vectors. Few matches are looked up one by one. If they are many, it is cheaper to ask for
+each node whether a filter of it is among them, with a bitmap of the slots that each node holds.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from bitarray.util import any_and
+
+from chapard.core.match_region import is_set
+from chapard.core.match_values import RangeIndex, SetIndex, blank, fit
+from chapard.core.nodevector import NodeVector
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from bitarray import bitarray
+
+    from chapard.core.match_region import Cut, Region
+
+FEWEST_SLOTS: Final = 64
+"""Length of the shortest bitmaps: shorter ones would save nothing beside their own headers."""
+FEW_MATCHES: Final = 256
+"""Matches that are looked up one by one: about what it costs to ask for each of 256 nodes."""
+
+
+class Entry:
+    """A filter as the index knows it: what it asks for, who holds it, and where it is."""
+
+    __slots__ = ("bucket", "regions", "slot", "vector")
+
+    def __init__(self, vector: NodeVector, regions: Mapping[str, Region]) -> None:
+        self.vector = vector
+        self.regions = tuple(regions.items())
+        """What is asked for under each name, beyond what is known to hold where the entry is kept."""
+        self.slot = -1
+        """The entry's bit in the bitmaps, or -1 if it is not in them."""
+        self.bucket = ""
+        """The name under which the entry is kept outside the bitmaps (`match_content`)."""
+
+
+class AttributeIndex:
+    """The slots that constrain one attribute."""
+
+    __slots__ = ("count", "members", "ranges", "sets")
+
+    def __init__(self, capacity: int) -> None:
+        self.count = 0
+        self.members = blank(capacity)
+        self.sets: SetIndex | None = None
+        self.ranges: RangeIndex | None = None
+
+    def add(self, slot: int, region: Region) -> None:
+        self.count += 1
+        self.members[slot] = 1
+        if is_set(region):
+            self.sets = self.sets or SetIndex(len(self.members))
+            self.sets.add(slot, region)
+        else:
+            self.ranges = self.ranges or RangeIndex(len(self.members))
+            self.ranges.add(slot, region)
+
+    def remove(self, slot: int, region: Region) -> None:
+        self.count -= 1
+        self.members[slot] = 0
+        if is_set(region):
+            assert self.sets is not None, "the region was added"
+            self.sets.remove(slot, region)
+            if self.sets.is_empty():
+                self.sets = None
+        else:
+            assert self.ranges is not None, "the region was added"
+            self.ranges.remove(slot, region)
+            if self.ranges.is_empty():
+                self.ranges = None
+
+    def resize(self, capacity: int) -> None:
+        fit(self.members, capacity)
+        for index in (self.sets, self.ranges):
+            if index is not None:
+                index.resize(capacity)
+
+
+class BitmapIndex:
+    """Filters that constrain only attributes which have been opened for them."""
+
+    __slots__ = ("_entries", "_holders", "_vacant", "attributes")
+
+    def __init__(self) -> None:
+        self.attributes: dict[str, AttributeIndex] = {}
+        """By name. Use `open` and `close`."""
+        self._entries: list[Entry] = []
+        """By slot."""
+        self._vacant = ~blank(FEWEST_SLOTS)
+        """The bits that are no entry's."""
+        self._holders: dict[int, bitarray] = {}
+        """The slots that each node holds."""
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def capacity(self) -> int:
+        return len(self._vacant)
+
+    def open(self, name: str) -> None:
+        """Let filters constrain `name`."""
+        self.attributes[name] = AttributeIndex(self.capacity)
+
+    def close(self, name: str) -> None:
+        """Forget `name`, which no entry constrains any more."""
+        assert not self.attributes[name].count, "entries that constrain the name have gone"
+        del self.attributes[name]
+
+    def constraining(self, name: str) -> list[Entry]:
+        """The entries that constrain `name`."""
+        return [self._entries[slot] for slot in self.attributes[name].members.search(1)]
+
+    def add(self, entry: Entry) -> None:
+        slot = len(self._entries)
+        if slot == self.capacity:
+            self._resize(slot + slot // 2)
+        self._entries.append(entry)
+        self._vacant[slot] = 0
+        self._occupy(entry, slot)
+
+    def remove(self, entry: Entry) -> None:
+        slot = entry.slot
+        self._leave(entry)
+        last = self._entries.pop()
+        if last is not entry:
+            self._leave(last)
+            self._entries[slot] = last
+            self._occupy(last, slot)
+        self._vacant[len(self._entries)] = 1
+        if self.capacity > FEWEST_SLOTS and len(self._entries) < self.capacity // 4:
+            self._resize(max(FEWEST_SLOTS, self.capacity // 2))
+
+    def hold(self, entry: Entry, node: int) -> None:
+        """Note that `node` holds the entry."""
+        if node not in self._holders:
+            self._holders[node] = blank(self.capacity)
+        self._holders[node][entry.slot] = 1
+
+    def release(self, entry: Entry, node: int) -> None:
+        """Note that `node` holds the entry no more."""
+        bits = self._holders[node]
+        bits[entry.slot] = 0
+        if not bits.any():
+            del self._holders[node]
+
+    def match(self, positions: Mapping[str, Cut], found: list[NodeVector]) -> None:
+        """Append to `found` node vectors whose union is that of all entries that admit the values at `positions`."""
+        passed = self._vacant.copy()
+        doubts = []
+        for name, attribute in self.attributes.items():
+            position = positions.get(name)
+            if position is None:
+                passed |= attribute.members
+                continue
+            if attribute.sets is not None:
+                attribute.sets.exclude(position, passed)
+            ranges = attribute.ranges
+            if ranges is not None and (doubt := ranges.exclude(position, passed)) is not None:
+                doubts.append((ranges, position, doubt))
+        passed.invert()
+        for ranges, position, doubt in doubts:
+            ranges.settle(position, doubt, passed)
+        self._collect(passed, found)
+
+    def _collect(self, passed: bitarray, found: list[NodeVector]) -> None:
+        slots = list(islice(passed.search(1), FEW_MATCHES))
+        if len(slots) < FEW_MATCHES:
+            entries = self._entries
+            found += [entries[slot].vector for slot in slots]
+            return
+        length = len(self._entries[0].vector)
+        found.append(NodeVector.of([node for node, bits in self._holders.items() if any_and(bits, passed)], length))
+
+    def _occupy(self, entry: Entry, slot: int) -> None:
+        entry.slot = slot
+        for name, region in entry.regions:
+            self.attributes[name].add(slot, region)
+        for node in entry.vector.indexes():
+            self.hold(entry, node)
+
+    def _leave(self, entry: Entry) -> None:
+        for node in entry.vector.indexes():
+            self.release(entry, node)
+        for name, region in entry.regions:
+            self.attributes[name].remove(entry.slot, region)
+        entry.slot = -1
+
+    def _resize(self, capacity: int) -> None:
+        grown = capacity - self.capacity
+        self._vacant.extend(~blank(grown)) if grown > 0 else fit(self._vacant, capacity)
+        for bits in self._holders.values():
+            fit(bits, capacity)
+        for attribute in self.attributes.values():
+            attribute.resize(capacity)

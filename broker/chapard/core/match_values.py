@@ -1,0 +1,242 @@
+"""Which filters the value of one attribute excludes: two indexes from values to bitmaps over filters.
+
+A bitmap has one bit per *slot*, the number of a filter in `match_bitmaps`. Both indexes answer a value by setting,
+in a bitmap of failed slots, those slots of theirs that do not admit it. Slots they do not hold stay untouched.
+
+`SetIndex` holds the slots that ask for one of a finite set of values: a dict from value to slots, exact.
+
+`RangeIndex` holds all others (ranges, prefixes, `!=`, `exists`). It cuts the line of values (`match_region`) into bins.
+In each bin it knows the slots that *miss* it, which admit no value there, and those in *doubt*, which admit some
+values and not others; the rest admit all of it. Only the survivors in doubt are compared with the value one by one.
+A bin in which too many slots are in doubt is split at the middle one of their cuts; the limit is about √E with E cuts
+in all regions, so that bins and doubts both grow with the square root of the number of filters. There are at most
+MAX_BINS bins. When three quarters of the slots have gone, bins that can be joined without much doubt are.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from math import isqrt
+from typing import Final
+
+from bitarray import bitarray
+
+from chapard.core.match_region import KIND_CUTS, Cut, Region, admits
+
+MAX_BINS: Final = 512
+"""Bins of one attribute: beyond, their memory (two bits per filter and bin) outweighs the comparisons they save."""
+FEWEST_DOUBTS: Final = 16
+"""Slots in doubt for which no bin is split: comparing them costs no more than the rest of a lookup."""
+DENSE_SHARE: Final = 256
+"""A list of more than one in so many slots takes more memory than a bitmap."""
+SHORT_LIST: Final = 32
+"""Slots for which a list is kept however few there are in all."""
+
+
+def blank(capacity: int) -> bitarray:
+    """A bitmap of so many zeros."""
+    return bitarray(capacity, "little")
+
+
+def fit(bits: bitarray, capacity: int) -> None:
+    """Cut a bitmap off, or fill it up with zeros."""
+    missing = capacity - len(bits)
+    if missing > 0:
+        bits.extend(blank(missing))
+    else:
+        del bits[capacity:]
+
+
+class SetIndex:
+    """Slots that admit a finite set of values. Cost: a lookup O(1) plus bitmap operations, a change O(values)."""
+
+    __slots__ = ("_counts", "_dense", "_members", "_sparse")
+
+    def __init__(self, capacity: int) -> None:
+        self._members = blank(capacity)
+        self._sparse: dict[Cut, list[int]] = {}
+        """The slots that admit a value, by its position, as a list; or, if they are many, as a bitmap, in"""
+        self._dense: dict[Cut, bitarray] = {}
+        self._counts: dict[Cut, int] = {}
+        """The number of bits in each dense bitmap."""
+
+    def is_empty(self) -> bool:
+        return not self._sparse and not self._dense
+
+    def add(self, slot: int, region: Region) -> None:
+        self._members[slot] = 1
+        most = self._longest_list()
+        for position in region[::2]:
+            if position in self._dense:
+                self._dense[position][slot] = 1
+                self._counts[position] += 1
+                continue
+            slots = self._sparse.setdefault(position, [])
+            slots.append(slot)
+            if len(slots) > most:
+                self._dense[position] = bits = blank(len(self._members))
+                bits[self._sparse.pop(position)] = 1
+                self._counts[position] = len(slots)
+
+    def remove(self, slot: int, region: Region) -> None:
+        self._members[slot] = 0
+        few = self._longest_list() // 2
+        for position in region[::2]:
+            if position in self._dense:
+                self._dense[position][slot] = 0
+                self._counts[position] -= 1
+                if self._counts[position] <= few:
+                    self._sparse[position] = list(self._dense.pop(position).search(1))
+                    del self._counts[position]
+                continue
+            slots = self._sparse[position]
+            slots.remove(slot)
+            if not slots:
+                del self._sparse[position]
+
+    def exclude(self, position: Cut, failed: bitarray) -> None:
+        """Set in `failed` the slots that do not admit the value at `position`."""
+        if slots := self._sparse.get(position):
+            others = self._members.copy()
+            others[slots] = 0
+            failed |= others
+        elif position in self._dense:
+            failed |= self._members ^ self._dense[position]
+        else:
+            failed |= self._members
+
+    def resize(self, capacity: int) -> None:
+        fit(self._members, capacity)
+        for bits in self._dense.values():
+            fit(bits, capacity)
+
+    def _longest_list(self) -> int:
+        return max(SHORT_LIST, len(self._members) // DENSE_SHARE)
+
+
+class RangeIndex:
+    """Slots that admit stretches of the line. Cost with b bins: a lookup O(log b) plus bitmap operations and the
+    comparison of the survivors in doubt, a change O(b) bit writes, and now and then a split."""
+
+    __slots__ = ("_cuts", "_doubt", "_doubts", "_ends", "_miss", "_peak", "_regions")
+
+    def __init__(self, capacity: int) -> None:
+        bins = len(KIND_CUTS) - 1
+        self._cuts = list(KIND_CUTS)
+        """Bin i lies between cut i and cut i + 1."""
+        self._miss = [blank(capacity) for _ in range(bins)]
+        self._doubt = [blank(capacity) for _ in range(bins)]
+        self._doubts = [0] * bins
+        """The number of bits in each bitmap of doubt."""
+        self._regions: dict[int, Region] = {}
+        self._ends = 0
+        """The number of cuts in all regions."""
+        self._peak = 0
+        """The largest number of slots since bins were last joined."""
+
+    def is_empty(self) -> bool:
+        return not self._regions
+
+    def bins(self) -> int:
+        return len(self._miss)
+
+    def add(self, slot: int, region: Region) -> None:
+        self._regions[slot] = region
+        self._ends += len(region)
+        self._peak = max(self._peak, len(self._regions))
+        missed, doubted = self._place(region)
+        for stretch in missed:
+            for bits in self._miss[stretch]:
+                bits[slot] = 1
+        for bin_ in doubted:
+            self._doubt[bin_][slot] = 1
+            self._doubts[bin_] += 1
+        limit = self._limit()
+        for bin_ in reversed(doubted):
+            if self._doubts[bin_] > limit and len(self._miss) < MAX_BINS:
+                self._split(bin_)
+
+    def remove(self, slot: int, region: Region) -> None:
+        del self._regions[slot]
+        self._ends -= len(region)
+        missed, doubted = self._place(region)
+        for stretch in missed:
+            for bits in self._miss[stretch]:
+                bits[slot] = 0
+        for bin_ in doubted:
+            self._doubt[bin_][slot] = 0
+            self._doubts[bin_] -= 1
+        if len(self._regions) < self._peak // 4:
+            self._join()
+
+    def exclude(self, position: Cut, failed: bitarray) -> bitarray | None:
+        """Set in `failed` the slots that certainly do not admit the value at `position`; return those in doubt."""
+        bin_ = bisect_right(self._cuts, position) - 1
+        failed |= self._miss[bin_]
+        return self._doubt[bin_] if self._doubts[bin_] else None
+
+    def settle(self, position: Cut, doubt: bitarray, passed: bitarray) -> None:
+        """Clear in `passed` the slots in doubt that turn out not to admit the value at `position`."""
+        for slot in (doubt & passed).search(1):
+            if not admits(self._regions[slot], position):
+                passed[slot] = 0
+
+    def resize(self, capacity: int) -> None:
+        for bitmaps in (self._miss, self._doubt):
+            for bits in bitmaps:
+                fit(bits, capacity)
+
+    def _limit(self) -> int:
+        return max(FEWEST_DOUBTS, isqrt(self._ends))
+
+    def _place(self, region: Region) -> tuple[list[slice], list[int]]:
+        """The bins that the region misses, and, ascending, those that it neither misses nor fills."""
+        missed, doubted = [], []
+        start, outside = 0, True
+        for cut in region:
+            place = bisect_left(self._cuts, cut)
+            inside_bin = self._cuts[place] != cut
+            if outside:
+                missed.append(slice(start, place - inside_bin))
+            if inside_bin and (not doubted or doubted[-1] != place - 1):
+                doubted.append(place - 1)
+            start, outside = place, not outside
+        missed.append(slice(start, len(self._miss)))
+        return missed, doubted
+
+    def _split(self, bin_: int) -> None:
+        low, high = self._cuts[bin_ : bin_ + 2]
+        slots = list(self._doubt[bin_].search(1))
+        cuts = [cut for slot in slots for cut in self._regions[slot] if low < cut < high]
+        cuts.sort()
+        middle = cuts[len(cuts) // 2]
+        capacity = len(self._miss[bin_])
+        self._cuts.insert(bin_ + 1, middle)
+        self._miss.insert(bin_ + 1, self._miss[bin_].copy())
+        self._doubt[bin_ : bin_ + 1] = [blank(capacity), blank(capacity)]
+        self._doubts[bin_ : bin_ + 1] = [0, 0]
+        for half, start, end in ((bin_, low, middle), (bin_ + 1, middle, high)):
+            miss, doubt = self._miss[half], self._doubt[half]
+            for slot in slots:
+                region = self._regions[slot]
+                before = bisect_right(region, start)
+                if bisect_left(region, end) != before:
+                    doubt[slot] = 1
+                    self._doubts[half] += 1
+                elif not before & 1:
+                    miss[slot] = 1
+
+    def _join(self) -> None:
+        self._peak = len(self._regions)
+        bin_, most = 0, self._limit() // 2
+        while bin_ + 1 < len(self._miss):
+            one, other = self._miss[bin_], self._miss[bin_ + 1]
+            doubt = (one ^ other) | self._doubt[bin_] | self._doubt[bin_ + 1]
+            doubts = doubt.count()
+            if doubts > most or self._cuts[bin_ + 1] in KIND_CUTS:
+                bin_ += 1
+                continue
+            del self._cuts[bin_ + 1]
+            self._miss[bin_ : bin_ + 2] = [one & other]
+            self._doubt[bin_ : bin_ + 2] = [doubt]
+            self._doubts[bin_ : bin_ + 2] = [doubts]

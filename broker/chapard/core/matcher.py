@@ -1,0 +1,240 @@
+"""The matcher: from an event to the union of the node vectors of all filters that it matches.
+
+This is the lookup of report 3.3.1 (FMT: filter id → SNV), with exact comparison in place of `FID & EID == FID`, which
+accepts a wrong event now and then (report, appendix B), and with constraints that no hash can decide. No filter that
+cannot match is visited; no loop runs over all filters.
+
+1. *Equality.* A filter's *mask* is the tuple of names for which it admits one value only. Filters of the same mask are
+   in one dict, keyed by those values. An event is looked up once in the dict of each mask whose names it has.
+2. *Content.* Filters with the same mask and values make a *group*. What they ask for beyond equality is decided by the
+   group's `ContentIndex`: bitmaps per attribute, or short lists while they are few.
+3. *Many masks.* All masks of header elements may be in use (there are 16), and MAX_MASKS others. A filter whose mask is
+   one too many goes under the largest mask in use that is part of it; its other equalities are then content.
+4. A filter that no event matches (`x < 1 and x > 2`) is kept, but indexed nowhere.
+
+Equal filters of several nodes are one entry with one node vector. Adding and removing touch only the entry's own
+places; whatever is built from entries goes when they go.
+"""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from bitarray import bitarray
+
+from chapar.value import HEADER
+from chapard.core.match_bitmaps import Entry
+from chapard.core.match_content import ContentIndex
+from chapard.core.match_region import element_of, only_element, position_of, regions_of
+from chapard.core.nodevector import NodeVector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from chapar.event import Event
+    from chapar.filter import Filter
+    from chapard.core.match_region import Element, Region
+
+    Getter = Callable[[Mapping[str, Element]], Any]
+
+MAX_MASKS: Final = 64
+"""Masks with other than header names: each costs a dict lookup for events that have its names."""
+MAX_PLANS: Final = 256
+"""Sets of names of events for which the masks that apply are remembered."""
+
+
+class Group:
+    """Filters with the same mask and the same values under it."""
+
+    __slots__ = ("content", "exact", "key", "mask")
+
+    def __init__(self, mask: Mask, key: Any) -> None:
+        self.mask = mask
+        self.key = key
+        self.exact: MatcherEntry | None = None
+        """The filter that asks for nothing else."""
+        self.content: ContentIndex | None = None
+        """Those that do."""
+
+
+class Mask:
+    """Names for which filters ask for one value, and the groups of those filters by their values."""
+
+    __slots__ = ("getter", "groups", "names")
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+        self.getter: Getter = itemgetter(*names) if names else _no_value
+        """From elements by name to a group's key."""
+        self.groups: dict[Any, Group] = {}
+
+
+def _no_value(_elements: Mapping[str, Element]) -> tuple[()]:
+    return ()
+
+
+class MatcherEntry(Entry):
+    """A filter of the matcher."""
+
+    __slots__ = ("group",)
+
+    def __init__(self, vector: NodeVector, regions: Mapping[str, Region], group: Group | None) -> None:
+        super().__init__(vector, regions)
+        self.group = group
+        """None if no event can match."""
+
+
+class Matcher:
+    """Filters and the nodes, with indexes below `length`, that hold them. `len` counts distinct filters."""
+
+    def __init__(self, length: int = 256) -> None:
+        self._empty = NodeVector.empty(length)
+        self._singles: dict[int, NodeVector] = {}
+        self._entries: dict[Filter, MatcherEntry] = {}
+        self._masks: dict[tuple[str, ...], Mask] = {}
+        self._plans: dict[tuple[str, ...], list[tuple[Getter, dict[Any, Group]]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def filters(self) -> list[Filter]:
+        """The distinct filters, in the order in which they came."""
+        return list(self._entries)
+
+    def vector(self, filter_: Filter) -> NodeVector:
+        """The nodes that hold the filter."""
+        entry = self._entries.get(filter_)
+        return self._empty if entry is None else entry.vector
+
+    def add(self, filter_: Filter, node: int) -> None:
+        """Let `node` hold the filter; nothing happens if it already does."""
+        single = self._single(node)
+        entry = self._entries.get(filter_)
+        if entry is None:
+            self._entries[filter_] = self._index(filter_, single)
+        elif not entry.vector[node]:
+            entry.vector |= single
+            if (content := _content_of(entry)) is not None:
+                content.hold(entry, node)
+
+    def remove(self, filter_: Filter, node: int) -> bool:
+        """Let `node` hold the filter no more; tell whether it did."""
+        entry = self._entries.get(filter_)
+        if entry is None or not entry.vector[node]:
+            return False
+        rest = entry.vector.without(node)
+        if not rest:
+            del self._entries[filter_]
+            self._unindex(entry)
+            return True
+        if (content := _content_of(entry)) is not None:
+            content.release(entry, node)
+        entry.vector = rest
+        return True
+
+    def match(self, event: Event) -> NodeVector:
+        """The nodes that hold a filter which the event matches."""
+        elements = {name: element_of(value) for name, value in event.attributes.items()}
+        for name in HEADER:
+            value = event.value(name)
+            if value is not None:
+                elements[name] = value
+        found: list[NodeVector] = []
+        positions = None
+        for getter, groups in self._plan(elements):
+            group = groups.get(getter(elements))
+            if group is None:
+                continue
+            if group.exact is not None:
+                found.append(group.exact.vector)
+            if group.content is not None:
+                positions = positions or {name: position_of(element) for name, element in elements.items()}
+                group.content.match(positions, found)
+        return self._union(found)
+
+    def _plan(self, elements: Mapping[str, Element]) -> Sequence[tuple[Getter, dict[Any, Group]]]:
+        """What to look an event up in: the masks whose names it has."""
+        names = tuple(elements)
+        plan = self._plans.get(names)
+        if plan is None:
+            if len(self._plans) >= MAX_PLANS:
+                self._plans.clear()
+            present = frozenset(names)
+            plan = [(mask.getter, mask.groups) for mask in self._masks.values() if present.issuperset(mask.names)]
+            self._plans[names] = plan
+        return plan
+
+    def _union(self, found: list[NodeVector]) -> NodeVector:
+        if len(found) < 2:
+            return found[0] if found else self._empty
+        nodes = bitarray(found[0])
+        for vector in found:
+            nodes |= vector
+        return NodeVector(nodes)
+
+    def _single(self, node: int) -> NodeVector:
+        """The vector of one node, which all filters that only this node holds share."""
+        if node not in self._singles:
+            self._singles[node] = self._empty.with_(node)
+        return self._singles[node]
+
+    def _index(self, filter_: Filter, vector: NodeVector) -> MatcherEntry:
+        regions = regions_of(filter_.constraints)
+        if not all(regions.values()):
+            return MatcherEntry(vector, {}, None)
+        wanted = {name: only for name, region in regions.items() if (only := only_element(region)) is not None}
+        mask = self._mask(tuple(wanted))
+        key = mask.getter(wanted)
+        group = mask.groups.get(key)
+        if group is None:
+            group = mask.groups[key] = Group(mask, key)
+        # One filter can say in other words what another says (`x = 5`, `x >= 5 and x <= 5`). All but the first keep an
+        # equality as content, where any number of them costs little.
+        known = mask.names if group.exact is None or len(regions) > len(mask.names) else mask.names[1:]
+        entry = MatcherEntry(vector, {name: region for name, region in regions.items() if name not in known}, group)
+        if not entry.regions:
+            group.exact = entry
+        else:
+            group.content = group.content or ContentIndex()
+            group.content.add(entry)
+        return entry
+
+    def _unindex(self, entry: MatcherEntry) -> None:
+        group = entry.group
+        if group is None:
+            return
+        if group.exact is entry:
+            group.exact = None
+        else:
+            assert group.content is not None, "the entry is kept there"
+            group.content.remove(entry)
+            if group.content.is_empty():
+                group.content = None
+        if group.exact is None and group.content is None:
+            mask = group.mask
+            del mask.groups[group.key]
+            if not mask.groups:
+                del self._masks[mask.names]
+                self._plans.clear()
+
+    def _mask(self, names: tuple[str, ...]) -> Mask:
+        """The mask for filters that ask for equality under `names`: that one, or the largest part of it in use."""
+        mask = self._masks.get(names)
+        if mask is not None:
+            return mask
+        if not _is_header(names) and sum(not _is_header(other) for other in self._masks) >= MAX_MASKS:
+            wanted = frozenset(names)
+            parts = [other for other in self._masks if wanted.issuperset(other)]
+            return self._mask(max(parts, key=len, default=()))
+        mask = self._masks[names] = Mask(names)
+        self._plans.clear()
+        return mask
+
+
+def _is_header(names: tuple[str, ...]) -> bool:
+    return all(name in HEADER for name in names)
+
+
+def _content_of(entry: MatcherEntry) -> ContentIndex | None:
+    return None if entry.group is None else entry.group.content

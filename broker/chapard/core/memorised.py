@@ -1,0 +1,314 @@
+"""Memorised events: flooded to the brokers, served to each home by its chosen broker, confirmed by the homes (3.3.3).
+
+- A home keeps what it published until that expires, and hands it to its broker; when it gets another broker, it
+  offers it again. A broker that learns of an event stores it and, if it is news, relays it once (STORE, broadcast).
+- Only the broker that a home has chosen serves it, so no two do: per publisher in order, oldest first, a window at a
+  time, again after `serve_retry` until the home says DELIVERED. (The report multicasts a memorised event as well as flooding it.
+  The flood already brings it to every home's own broker, so the multicast would only cost airtime.)
+- A home confirms when the event is safe in its clients' queues, and keeps a copy for clients that subscribe later.
+  So `delivered` means that the home needs nothing more, whoever subscribes there. A home that has lost its disk has
+  lost its copies too, and asks for them again (REPLAY).
+- Confirmations are gathered for `delivered_delay`, then travel in one frame: home to broker, then broker to brokers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from chapar.event import Delivery, Event, EventId, origin_of
+from chapar.wire import Delivered, Listing, SyncFlag, Table
+from chapar.wire import Store as StoreFrame
+from chapard.core.effects import Reason
+from chapard.core.met import MET, Memory, destinations, memory_of
+from chapard.core.nodevector import NodeVector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from chapar.filter import Filter
+    from chapard.core.fmt import FMT
+    from chapard.core.links import Links
+    from chapard.core.multicast import Multicast
+    from chapard.core.outlet import Outlet
+    from chapard.core.station import Station
+    from chapard.core.store import Store
+
+DELIVERED_PER_FRAME = 64
+"""Entries of one DELIVERED: they fit a datagram for networks of up to some 60 nodes, and fragment beyond."""
+MAX_ATTEMPT = 255
+
+
+@dataclass(slots=True)
+class _Serving:
+    attempt: int
+    again_at: float
+
+
+class Memorised:
+    """The memorised events of one node, as holder, as broker and as home."""
+
+    def __init__(
+        self, station: Station, links: Links, outlet: Outlet, store: Store, fmt: FMT, multicast: Multicast
+    ) -> None:
+        self._station = station
+        self._links = links
+        self._outlet = outlet
+        self._store = store
+        self._fmt = fmt
+        self._multicast = multicast
+        self._config = station.config
+        self.met = MET(station.config)
+        self._serving: dict[int, dict[EventId, _Serving]] = {}
+        self._confirmations: dict[EventId, None] = {}
+        self._news: dict[EventId, NodeVector] = {}
+        self._flush_at: float | None = None
+        self._held_at: float | None = None
+
+    # Storing
+
+    def publish(self, event: Event, body: bytes, now: float) -> None:
+        """Keep an event of one of our own clients."""
+        memory = memory_of(event, body, event.lifetime_ms, self._nobody(), self._wanted(event), now)
+        memory.is_own = True
+        self._keep(memory, now)
+
+    def store(self, event: Event, body: bytes, remaining_ms: int, delivered: NodeVector, now: float) -> Memory | None:
+        """Keep an event that came from elsewhere; None if it is known or cannot be kept."""
+        event_id = _id_of(event)
+        if event_id in self.met:
+            self.deliver(event_id, delivered, now)
+            return None
+        if self.met.is_gone(event_id):
+            return None
+        memory = memory_of(event, body, remaining_ms, delivered, self._wanted(event), now)
+        if memory.expiry <= now:
+            return None
+        self._keep(memory, now)
+        return memory if event_id in self.met else None
+
+    def flood(self, memory: Memory, now: float) -> None:
+        """Relay an event that is news to the other brokers."""
+        self._station.flood(self._links, self.store_frame(memory, now))
+
+    def store_frame(self, memory: Memory, now: float) -> StoreFrame:
+        return StoreFrame(self._station.index, memory.remaining_ms(now), memory.delivered.to_wire(), memory.body)
+
+    def _keep(self, memory: Memory, now: float) -> None:
+        evicted = self.met.add(memory, now)
+        for reason, gone in ((Reason.TABLE_FULL, evicted.overflow), (Reason.DISCARDED, evicted.discarded)):
+            for each in gone:
+                self._outlet.lose(each.event_id, each.wanted & ~each.delivered, reason)
+                self._outlet.drop(reason, event_id=each.event_id)
+                self._forgotten(each)
+        if memory.event_id in self.met:
+            self._save(memory)
+        if memory.held_until:
+            self._held_at = min(self._held_at or memory.held_until, memory.held_until)
+
+    def _wanted(self, event: Event) -> NodeVector:
+        return destinations(event, self._config.nodes) if event.to else self._fmt.match(event)
+
+    def rewant(self, home: int) -> None:
+        """A home's filters have changed: see anew what it wants (instant notification, 3.3.1)."""
+        record = self._fmt.get(home)
+        filters = record.filters if record is not None else ()
+        self.met.want(home, lambda event: any(each.matches(event) for each in filters))
+
+    # Home
+
+    def confirm(self, event_id: EventId, now: float) -> None:
+        """The event is safe in the queues of our clients; a copy stays for those that subscribe later."""
+        memory = self.met.get(event_id)
+        if memory is not None:
+            memory.is_taken = True
+            self._save(memory)
+        if self._station.broker == self._station.index:
+            self.deliver(event_id, self._here(), now)
+        else:
+            self.met.deliver(event_id, self._here())
+            self._confirmations[event_id] = None
+            self._flush_soon(now)
+
+    def offer_own(self) -> None:
+        """Our broker has changed: let it ask for those of our events that it lacks."""
+        broker = self._station.broker
+        own = [(memory.event_id, self.met.tree.stamp(memory.event_id)) for memory in self.met if memory.is_own]
+        if own and broker is not None and broker != self._station.index:
+            listing = Listing(self._station.index, Table.MET, (), tuple(own), SyncFlag.OFFER_ONLY)
+            self._links.send(broker, listing)
+
+    # Broker
+
+    def deliver(self, event_id: EventId, homes: NodeVector, now: float) -> None:
+        """These homes have the event; what is news goes on to the other brokers."""
+        news = self.met.deliver(event_id, homes)
+        for home in news.indexes():
+            self._serving.get(home, {}).pop(event_id, None)
+        if news.any() and self._station.is_broker:
+            self._news[event_id] = self._news[event_id] | news if event_id in self._news else news
+            self._flush_soon(now)
+
+    def serve_all(self, now: float) -> None:
+        """Serve every home that has chosen this node, and forget the others."""
+        homes = self._station.homes() if self._station.is_broker else []
+        for home in [each for each in self._serving if each not in homes]:
+            del self._serving[home]
+        for home in homes:
+            if home != self._station.index:
+                self.serve(home, now)
+
+    def serve(self, home: int, now: float) -> None:
+        """Send a home what it wants and lacks, as far as the window and the order of its publishers allow."""
+        serving = self._serving.setdefault(home, {})
+        # One at a time over several hops: there a later event could overtake one that was lost.
+        far = not self._station.is_adjacent(home)
+        served: set[int] = set()
+        for memory in islice(self.due(home, now), self._config.serve_window):
+            origin = origin_of(memory.event_id)
+            if far and origin in served:
+                continue
+            served.add(origin)
+            self._serve_one(home, memory, serving, now)
+
+    def due(self, home: int, now: float) -> Iterator[Memory]:
+        """What a home wants and lacks, without the events that wait for a predecessor and those after them."""
+        blocked: set[int] = set()
+        for event_id in list(self.met.pending(home)):
+            memory = self.met.get(event_id)
+            if memory is None or origin_of(event_id) in blocked:
+                continue
+            if memory.held_until > now:
+                blocked.add(origin_of(event_id))
+            else:
+                yield memory
+
+    def _serve_one(self, home: int, memory: Memory, serving: dict[EventId, _Serving], now: float) -> None:
+        state = serving.get(memory.event_id)
+        if state is not None and state.again_at > now:
+            return
+        attempt = min(state.attempt + 1, MAX_ATTEMPT) if state is not None else 1
+        serving[memory.event_id] = _Serving(attempt, now + self._config.serve_retry * min(attempt, 4))
+        self._send(home, memory, attempt, now)
+
+    def replay(self, home: int, filters: Iterable[Filter], now: float) -> None:
+        """A home without memory has a new subscriber: send again what it had confirmed before it lost its disk."""
+        wanted = list(filters)
+        for memory in self.met:
+            if memory.delivered[home] and (memory.event.to or any(each.matches(memory.event) for each in wanted)):
+                self._send(home, memory, MAX_ATTEMPT, now)
+
+    def _send(self, home: int, memory: Memory, attempt: int, now: float) -> None:
+        rnv = NodeVector.of([home], self._config.nodes)
+        self._multicast.start(memory.body, rnv, attempt=attempt, remaining_ms=memory.remaining_ms(now))
+
+    # Time
+
+    def tick(self, now: float) -> None:
+        for memory in self.met.expire(now):
+            if memory.is_own:
+                self._outlet.lose(memory.event_id, memory.wanted & ~memory.delivered, Reason.EXPIRED)
+            self._forgotten(memory)
+        if self._held_at is not None and self._held_at <= now:
+            self.met.release(now)
+            self._held_at = min((each.held_until for each in self.met if each.held_until > now), default=None)
+            self.serve_all(now)
+        if self._flush_at is not None and self._flush_at <= now:
+            self._flush()
+        if any(state.again_at <= now for serving in self._serving.values() for state in serving.values()):
+            self.serve_all(now)
+
+    def next_deadline(self) -> float | None:
+        times = [state.again_at for serving in self._serving.values() for state in serving.values()]
+        times += [t for t in (self._flush_at, self._held_at, self.met.next_deadline()) if t is not None]
+        return min(times, default=None)
+
+    def _flush_soon(self, now: float) -> None:
+        if self._flush_at is None:
+            self._flush_at = now + self._config.delivered_delay
+
+    def _flush(self) -> None:
+        """Send the confirmations gathered: the homes' to their broker, the brokers' to each other."""
+        self._flush_at = None
+        index, broker = self._station.index, self._station.broker
+        if self._confirmations and broker is not None and broker != index:
+            here = self._here().to_wire()
+            for entries in _chunks([(event_id, here) for event_id in self._confirmations]):
+                self._links.send(broker, Delivered(index, entries))
+            self._confirmations.clear()
+        if self._news:
+            for entries in _chunks([(event_id, homes.to_wire()) for event_id, homes in self._news.items()]):
+                self._station.flood(self._links, Delivered(index, entries))
+            self._news.clear()
+
+    def unconfirmed(self, frame: Delivered, now: float) -> None:
+        """The link gave up a confirmation of ours: it goes to whatever broker we have then."""
+        mine = [event_id for event_id, homes in frame.entries if NodeVector.from_wire(homes, self._config.nodes)[self._station.index]]
+        self._confirmations.update((event_id, None) for event_id in mine)
+        if mine:
+            self._flush_soon(now)
+
+    def broker_changed(self, now: float) -> None:
+        """Confirmations that waited for a broker go to the new one; a home that is its own broker needs none."""
+        if self._station.broker == self._station.index:
+            for event_id in self._confirmations:
+                self.deliver(event_id, self._here(), now)
+            self._confirmations.clear()
+        elif self._station.broker is not None:
+            if self._confirmations:
+                self._flush_soon(now)
+            self.offer_own()
+
+    def drop_tables(self) -> None:
+        """After check-out: keep only what is this node's own."""
+        for memory in self.met.keep_only(lambda memory: memory.is_own or memory.is_taken):
+            self._forgotten(memory)
+        self._serving.clear()
+        self._news.clear()
+
+    # Disk
+
+    def restore(self, body: bytes, expiry: float | None, delivered: bytes, flags: int, now: float) -> None:
+        """Take up an event that was saved before a restart."""
+        event = Event.decode_untrusted(body)
+        homes = NodeVector.from_wire(delivered, self._config.nodes)
+        memory = memory_of(event, body, event.lifetime_ms, homes, self._wanted(event), now)
+        if expiry is not None:
+            memory.expiry = expiry
+        memory.is_own, memory.is_taken = bool(flags & 1), bool(flags & 2)
+        if memory.expiry > now:
+            self._keep(memory, now)
+        else:
+            self._store.forget(_key(memory))
+
+    def _save(self, memory: Memory) -> None:
+        expiry = None if memory.event.delivery is Delivery.PERSISTENT else memory.expiry
+        flags = int(memory.is_own) + 2 * int(memory.is_taken)
+        self._store.put(_key(memory), memory.body, expiry, memory.delivered.to_wire(), flags)
+
+    def _forgotten(self, memory: Memory) -> None:
+        self._store.forget(_key(memory))
+        self._news.pop(memory.event_id, None)
+        self._confirmations.pop(memory.event_id, None)
+        for serving in self._serving.values():
+            serving.pop(memory.event_id, None)
+
+    def _here(self) -> NodeVector:
+        return NodeVector.of([self._station.index], self._config.nodes)
+
+    def _nobody(self) -> NodeVector:
+        return NodeVector.empty(self._config.nodes)
+
+
+def _id_of(event: Event) -> EventId:
+    assert event.id is not None, "a body that was decoded has an id"
+    return event.id
+
+
+def _key(memory: Memory) -> str:
+    return f"event/{memory.event_id.hex()}"
+
+
+def _chunks(entries: list[tuple[EventId, bytes]]) -> Iterable[tuple[tuple[EventId, bytes], ...]]:
+    return (tuple(entries[at : at + DELIVERED_PER_FRAME]) for at in range(0, len(entries), DELIVERED_PER_FRAME))

@@ -1,0 +1,567 @@
+"""One node of the network: the machines of this package, joined.
+
+Frames, ticks, client requests and route views go in with the time as an argument; effects come out of `drain`. A driver
+transmits, saves and answers what it drains, and calls `tick` when `next_deadline` has come. It decides nothing.
+
+    links          hop reliability            station     who and where we are, whom we hear
+    home           clients, own filters       roles       broker or not, and what becomes of the tables
+    memorised      the MET and its service    brokerage   the FMT, leases, events entering the network
+    multicast      residual node vectors      integrity   comparing tables; checkout: handing them over
+
+This module decides who gets to see a frame, and what a change of view, peer or role sets going.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from chapar.errors import WireError
+from chapar.event import Delivery, Event, peek_id
+from chapar.wire import (
+    Ack,
+    Beacon,
+    BeaconFlag,
+    Bye,
+    Delivered,
+    Digests,
+    EventFrame,
+    FmtRecord,
+    Fragment,
+    Frame,
+    Lease,
+    Link,
+    Listing,
+    Nack,
+    Publish,
+    Reassembly,
+    Records,
+    Replay,
+    Subscribe,
+    Table,
+    Unsubscribe,
+    Want,
+    decode_untrusted,
+    encode_record,
+)
+from chapar.wire import (
+    Store as StoreFrame,
+)
+from chapard.core.beacons import compose
+from chapard.core.brokerage import Brokerage
+from chapard.core.checkout import CheckOut
+from chapard.core.effects import Reason, RoleRow, RouteRow
+from chapard.core.fmt import FMT, key_of
+from chapard.core.home import Home, Publication, incoming_of
+from chapard.core.integrity import Integrity
+from chapard.core.links import Links
+from chapard.core.memorised import Memorised
+from chapard.core.multicast import Multicast
+from chapard.core.nodevector import NodeVector
+from chapard.core.outlet import Outlet
+from chapard.core.power import SHRINK, STRETCH, Power, power_at
+from chapard.core.roles import Duty, Role, Roles, Why, appointment, choose_broker, orphan_must_serve
+from chapard.core.station import Station
+from chapard.core.store import Store, saved_under
+from chapard.core.traffic import frame_row
+from chapard.core.trickle import Trickle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from random import Random
+
+    from chapar.session import Request
+    from chapard.core.config import Config
+    from chapard.core.effects import Effect
+    from chapard.core.met import MET
+    from chapard.core.topology import RouteView
+
+
+STOP_PERIODS = 4
+"""Sync retries a node that stops waits for its tables to be taken over."""
+
+
+class Node:
+    """The protocol of one node."""
+
+    def __init__(
+        self,
+        index: int,
+        incarnation: int,
+        config: Config,
+        rng: Random,
+        now: float,
+        saved: Mapping[str, bytes] | None = None,
+    ) -> None:
+        self.config = config
+        self.outlet = Outlet()
+        self.station = Station(index, incarnation, config)
+        self._store = Store(self.outlet)
+        self._links = Links(index, incarnation, config, self.outlet)
+        self._reassembly = Reassembly(config.reassembly_messages, config.reassembly_bytes, config.reassembly_patience)
+        self.fmt = FMT(config)
+        self._multicast = Multicast(self.station, self._links, self.outlet)
+        self.memorised = Memorised(self.station, self._links, self.outlet, self._store, self.fmt, self._multicast)
+        self.home = Home(self.station, self.outlet, self._store, self.memorised, rng)
+        self._integrity = Integrity(self.station, self._links, self.outlet, self.fmt, self.met)
+        self.brokerage = Brokerage(
+            self.station, self._links, self.outlet, self.fmt, self.home, self.memorised, self._multicast, self._integrity, now
+        )
+        self._checkout = CheckOut(self.station, self._links, self.fmt, self.met, self._integrity)
+        self.roles = Roles(config.dismissal_time)
+        self.power = Power.FULL
+        self._trickle = Trickle(config.beacon_min, config.refresh_period, rng, now)
+        self._brokerless_since: float | None = now
+        self._is_stopping = False
+        self._stop_by: float | None = None
+        self._handlers = self._handler_table()
+        if saved:
+            self._restore(saved, now)
+        self._reconsider(now)
+
+    # What others may look at
+
+    @property
+    def index(self) -> int:
+        return self.station.index
+
+    @property
+    def met(self) -> MET:
+        return self.memorised.met
+
+    @property
+    def role(self) -> Role:
+        return self.roles.role
+
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """Every bounded table and queue: how much is used, and the limit."""
+        config = self.config
+        sessions = self.home.sessions
+        return {
+            "sessions": (len(sessions), config.session_limit),
+            "queue": (max((len(each.queue) for each in sessions.all()), default=0), config.session_queue),
+            "publications": (len(self.home.publications), config.outbox_limit),
+            "fmt": (len(self.fmt), config.fmt_homes),
+            "met": (len(self.met), config.met_events),
+            "met_bytes": (self.met.bytes, config.met_bytes),
+            "seen": (len(self._multicast), config.seen_limit),
+            "link_queue": (self._links.waiting(), config.link_queue),
+            "peers": (len(self.station.peers), config.nodes),
+        }
+
+    # Inputs
+
+    def datagram_received(self, data: bytes, source: int, now: float) -> None:
+        """Take one datagram from the node whose address it came from. Nothing in it can raise."""
+        try:
+            frames = decode_untrusted(data, nodes=self.config.nodes)
+        except WireError:
+            self.outlet.drop(Reason.MALFORMED, peer=source)
+            return
+        if frames[0].sender != source or source == self.index:
+            self.outlet.drop(Reason.SPOOFED, peer=source)
+            return
+        if self.config.record_frames:
+            for frame in frames:
+                self.outlet.emit(frame_row(frame, 0, "rx", source, 0))
+        if not self.station.peers.heard(source, now) and not isinstance(frames[0], (Beacon, Bye)):
+            self._trickle.prompt(now)  # a stranger: contact is enough to introduce ourselves
+        if isinstance(frames[0], Link):
+            frames = self._links.receive(frames[0], frames[1:], now)
+        self._handle(frames, now)
+
+    def route_changed(self, view: RouteView, now: float) -> None:
+        """Take a new route view. An equal one causes nothing."""
+        if view == self.station.view:
+            return
+        before = self.station.view
+        gone = self.station.adopt(view, now)
+        for destination in sorted(view.routes):
+            route = view.routes[destination]
+            if before.routes.get(destination) != route:
+                self.outlet.emit(RouteRow(destination, route.next_hop, route.hops))
+        for neighbour in sorted(gone):
+            self.station.peers.forget(neighbour)
+        if view.neighbours - before.neighbours:
+            self._trickle.prompt(now)
+        self._reconsider(now)
+        for neighbour in sorted(gone):
+            for frame in self._links.withdraw(neighbour):
+                self._gave_up(neighbour, frame, now)
+
+    def client_request(self, client: str, request: Request, now: float) -> None:
+        """Carry out a client's request; the answers are effects."""
+        self.home.request(client, request, now)
+
+    def battery_changed(self, level: float, now: float) -> None:
+        """Take the battery's level, between 0 and 1 (report 2.2.4)."""
+        power = power_at(level, self.config)
+        if power is self.power:
+            return
+        self.power = power
+        self.met.limit = max(1, self.config.met_events // SHRINK[power])
+        self._trickle.stretch(self.config.beacon_min * STRETCH[power], self.config.refresh_period * STRETCH[power])
+        self._trickle.prompt(now)
+        self._reconsider(now)
+
+    def stop(self, now: float) -> None:
+        """Stop in good order: say goodbye to the clients and check out. Drive on until `is_stopped`."""
+        self._is_stopping = True
+        self._stop_by = now + STOP_PERIODS * self.config.sync_retry
+        self.home.sessions.goodbye()
+        self._reconsider(now)
+        self._duty(self.roles.dtt_over(now), now)
+        self._beacon(now)
+        self._leave_if_done(now)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nothing is left to do after `stop`."""
+        return self._is_stopping and self._stop_by is None
+
+    def tick(self, now: float) -> None:
+        """Do whatever is due."""
+        self._handle(self._links.tick(now), now)
+        for peer, _ in self._reassembly.expire(now):
+            self.outlet.drop(Reason.REASSEMBLY, peer=peer)
+        self.home.tick(now)
+        self.memorised.tick(now)
+        self.brokerage.tick(now)
+        self._integrity.tick(now)
+        for peer in self.station.peers.expire(now):
+            self._lost(peer, now)
+        self._duty(self.roles.tick(now), now)
+        if self._checkout.deadline is not None and self._checkout.deadline <= now:
+            self._checkout.start(now)
+        if self._orphan_at() <= now:
+            self._reconsider(now)
+        if self._trickle.deadline <= now:
+            self._beacon(now)
+        self._leave_if_done(now)
+
+    # Outputs
+
+    def next_deadline(self) -> float:
+        """When `tick` has something to do next."""
+        times = [
+            self._links.next_deadline(),
+            self._reassembly.next_deadline(),
+            self.home.next_deadline(),
+            self.memorised.next_deadline(),
+            self._integrity.next_deadline(),
+            self.station.peers.next_deadline(),
+            self.roles.deadline,
+            self._checkout.deadline,
+            self.brokerage.next_deadline(),
+            self._trickle.deadline,
+            self._orphan_at(),
+            self._stop_by,
+        ]
+        return min(time for time in times if time is not None)
+
+    def drain(self, now: float) -> list[Effect]:
+        """What is to be done, in order. What was queued for one destination leaves packed."""
+        for peer, frame in self._links.failures():
+            self._gave_up(peer, frame, now)
+        self._hand_over(now)
+        self._links.flush(now)
+        return self.outlet.drain()
+
+    # Frames
+
+    def _handler_table(self) -> Mapping[type[Frame], Callable[[Any, float], None]]:
+        """Which method acts on which kind of frame."""
+        return {
+            Beacon: self._on_beacon,
+            Bye: lambda frame, now: self._lost(frame.sender, now),
+            Ack: lambda frame, now: self._links.confirmed(frame.sender, frame.epoch, frame.cumulative, now),
+            Nack: lambda frame, now: self._links.missing(frame.sender, frame.epoch, frame.missing, now),
+            Fragment: self._on_fragment,
+            EventFrame: self._on_event,
+            Publish: self._on_publish,
+            Want: self._on_want,
+            # Without tables, a node takes no part in keeping them.
+            StoreFrame: self._if_tables(self.brokerage.on_store),
+            Subscribe: self._if_tables(self.brokerage.on_subscribe),
+            Unsubscribe: self._if_tables(self.brokerage.on_unsubscribe),
+            Delivered: self._if_tables(self.brokerage.on_delivered),
+            Lease: self._if_tables(self.brokerage.on_lease),
+            Replay: self._if_tables(self.brokerage.on_replay),
+            Digests: self._if_tables(self._on_digests),
+            Listing: self._if_tables(self._integrity.on_listing),
+            Records: self._if_tables(self.brokerage.on_records),
+        }
+
+    def _if_tables(self, handler: Callable[[Any, float], None]) -> Callable[[Any, float], None]:
+        def handle(frame: Any, now: float) -> None:
+            if self.roles.holds_tables:
+                handler(frame, now)
+
+        return handle
+
+    def _handle(self, frames: list[Frame], now: float) -> None:
+        for frame in frames:
+            handler = self._handlers.get(type(frame))
+            if handler is None:
+                self.outlet.drop(Reason.MALFORMED, peer=frame.sender)  # a LINK that heads no datagram
+            else:
+                handler(frame, now)
+
+    def _on_fragment(self, fragment: Fragment, now: float) -> None:
+        try:
+            message = self._reassembly.add(fragment.sender, fragment, now)
+            frames = decode_untrusted(message, nodes=self.config.nodes) if message is not None else []
+        except WireError:
+            self.outlet.drop(Reason.MALFORMED, peer=fragment.sender)
+            return
+        self._handle(frames, now)
+
+    def _on_beacon(self, beacon: Beacon, now: float) -> None:
+        """Hear a peer: its acks, its filters' version, its tables' digests, its choice of broker."""
+        for peer, epoch, taken in beacon.acks:
+            if peer == self.index:
+                self._links.confirmed(beacon.sender, epoch, taken, now)
+        before = self.station.peers.beacon(beacon, now)
+        if before is None or beacon.flags & BeaconFlag.SOLICIT:
+            self._trickle.prompt(now)
+        if before is None or before.beacon[1:8] != beacon[1:8]:
+            self.station.select_relays()
+            self._reconsider(now)
+        if not self.roles.holds_tables:
+            return
+        self.brokerage.hear_home(beacon, now)
+        peer_now = self.station.peers.get(beacon.sender)
+        if peer_now is None or not self.station.is_broker:
+            return
+        if peer_now.is_broker:
+            self._integrity.noticed(peer_now, now, is_new=before is None or not before.is_broker)
+        if beacon.broker == self.index:
+            self.memorised.serve(beacon.sender, now)
+
+    def _on_event(self, frame: EventFrame, now: float) -> None:
+        """Take what is for us, pass the rest on along its residual node vector."""
+        rnv = self._multicast.accept(frame)
+        if not rnv.any():
+            self._confirm_again(frame, now)
+            self.outlet.drop(Reason.DUPLICATE, peer=frame.sender, event_id=peek_id(frame.body))
+            return
+        if rnv[self.index]:
+            rnv = rnv.without(self.index)
+            self._arrived(frame, now)
+        if rnv.any():
+            self._multicast.forward(frame, rnv)
+
+    def _arrived(self, frame: EventFrame, now: float) -> None:
+        """An event has reached one of its homes: us."""
+        try:
+            event = Event.decode_untrusted(frame.body)
+        except WireError:
+            self.outlet.drop(Reason.MALFORMED, peer=frame.sender)
+            return
+        hops = self.config.hop_limit - frame.hops + 1
+        if event.delivery is Delivery.REALTIME:
+            self.home.take_realtime(event, frame.body, hops=hops, now=now)
+            return
+        event_id = peek_id(frame.body)
+        self.memorised.store(event, frame.body, frame.remaining_ms, NodeVector.empty(self.config.nodes), now)
+        memory = self.met.get(event_id)
+        if memory is None:
+            self.outlet.drop(Reason.EXPIRED, peer=frame.sender, event_id=event_id)
+        elif self.home.take(incoming_of(memory, "memorised", hops), now):
+            self.memorised.confirm(event_id, now)
+
+    def _confirm_again(self, frame: EventFrame, now: float) -> None:
+        """A memorised event that we have comes again: our confirmation has not arrived."""
+        memory = self.met.get(peek_id(frame.body))
+        if memory is not None and memory.is_taken and NodeVector.from_wire(frame.rnv, self.config.nodes)[self.index]:
+            self.memorised.confirm(memory.event_id, now)
+
+    def _on_publish(self, frame: Publish, now: float) -> None:
+        """A home hands us an event. Without tables we cannot tell who wants it, and the home must hear that."""
+        if self.roles.holds_tables:
+            self.brokerage.on_publish(frame, now)
+            return
+        self._trickle.prompt(now)
+        self.outlet.lose(peek_id(frame.body), ~NodeVector.empty(self.config.nodes), Reason.NO_BROKER)
+
+    def _on_want(self, frame: Want, now: float) -> None:
+        """Somebody lacks records. Of our own filters we are the authority, tables or not."""
+        here = key_of(self.index)
+        if frame.table == Table.FMT and here in frame.keys:
+            held = frame.stamps[frame.keys.index(here)]
+            if held >= self.home.interests.version:
+                self.home.contradicted(held)
+            if self.roles.holds_tables:
+                self.brokerage.hear_self(now)
+            self._send_own_filters(frame.sender)
+            frame = frame._replace(
+                keys=tuple(key for key in frame.keys if key != here),
+                stamps=tuple(stamp for key, stamp in zip(frame.keys, frame.stamps, strict=True) if key != here),
+            )
+        self._integrity.on_want(frame, now)
+        self._checkout.on_want(frame, now)
+        self._after_checkout(now)
+
+    def _send_own_filters(self, to: int) -> None:
+        interests = self.home.interests
+        record = encode_record(FmtRecord(self.index, interests.version, 0, interests.announced()))
+        self._links.send(to, Records(self.index, Table.FMT, (record,), 0))
+
+    def _on_digests(self, frame: Digests, now: float) -> None:
+        self._integrity.on_digests(frame)
+        self._checkout.on_digests(frame, now)
+        self._after_checkout(now)
+
+    # What could not be sent
+
+    def _gave_up(self, peer: int, frame: Frame, now: float) -> None:
+        """A frame comes back unconfirmed: its owner decides what becomes of it."""
+        known = self.station.peers.get(peer)
+        if known is not None and known.heard + self.config.retry_max < now:
+            self._lost(peer, now)
+        match frame:
+            case EventFrame(attempt=0):
+                self._multicast.gave_up(peer, frame)
+            case Publish(body=body):
+                event = Event.decode_untrusted(body)
+                patience = inf if event.delivery is not Delivery.REALTIME else now + self.config.publish_patience
+                self.home.requeue(Publication(event, body, patience))
+            case Delivered():
+                self.memorised.unconfirmed(frame, now)
+            case _:
+                # Served again, or compared again with the next beacon.
+                self.outlet.drop(Reason.HOP_DEAD, peer=peer)
+
+    def _lost(self, peer: int, now: float) -> None:
+        """A peer is gone, or said goodbye."""
+        if self.station.peers.forget(peer):
+            self._reconsider(now)
+
+    def _hand_over(self, now: float) -> None:
+        """Give the broker what the home has for it; without a broker it waits."""
+        broker = self.station.broker
+        if broker is None:
+            return
+        if broker == self.index:
+            for step in _drained(self.home.announcements):
+                self.brokerage.announce(step, now)
+            self.home.replays.clear()
+            while self.home.publications:
+                publication = self.home.publications.popleft()
+                self.brokerage.enter(publication.event, publication.body, now)
+            return
+        for step in _drained(self.home.announcements):
+            kind, filters = (Subscribe, step.added) if step.added else (Unsubscribe, step.removed)
+            self._links.send(broker, kind(self.index, self.index, step.version, step.base, filters))
+        if self.home.replays:
+            self._links.send(broker, Replay(self.index, tuple(_drained(self.home.replays))))
+        while self.home.publications:
+            self._links.send(broker, Publish(self.index, self.home.publications.popleft().body))
+
+    # Roles
+
+    def _reconsider(self, now: float) -> None:
+        """View or peers have changed: which role, and which broker?"""
+        why = Why.NONE if self._is_stopping else appointment(self.station, saves_power=self.power is not Power.FULL)
+        if why is Why.NONE and not self._is_stopping and self._serves_itself(now):
+            why = Why.ORPHAN
+        before = self.roles.role
+        duty = self.roles.consider(why, now)
+        self.station.is_broker = self.roles.role is Role.BROKER
+        if self.roles.role is not before:
+            self.outlet.emit(RoleRow(self.roles.role, self.roles.why))
+            self._trickle.prompt(now)
+        self._choose_broker(now)
+        self._duty(duty, now)
+
+    def _serves_itself(self, now: float) -> bool:
+        """Whether this node is its own broker for want of another."""
+        if self.roles.role is Role.BROKER and self.roles.why is Why.ORPHAN:
+            return orphan_must_serve(self.station)
+        return self._orphan_at() <= now
+
+    def _orphan_at(self) -> float:
+        """When a node without a broker stops looking for one."""
+        return inf if self._brokerless_since is None else self._brokerless_since + self.config.orphan_patience
+
+    def _choose_broker(self, now: float) -> None:
+        broker = choose_broker(self.station)
+        if broker is None and self._brokerless_since is None:
+            self._brokerless_since = now
+        elif broker is not None:
+            self._brokerless_since = None
+        if broker != self.station.broker:
+            self.station.broker = broker
+            self._trickle.prompt(now)
+            self.memorised.broker_changed(now)
+            if self._checkout.deadline is not None:
+                self._checkout.start(now)
+
+    def _duty(self, duty: Duty | None, now: float) -> None:
+        """What a change of role obliges to."""
+        match duty:
+            case Duty.INHERIT | Duty.RESUME:
+                self._checkout.cancel()
+                self.brokerage.hear_self(now)
+                for peer in self.station.adjoining_brokers():
+                    self._integrity.noticed(peer, now, is_new=duty is Duty.INHERIT)
+                self.brokerage.serve(now)
+            case Duty.CHECK_OUT:
+                self.outlet.emit(RoleRow(self.roles.role, self.roles.why))
+                self._checkout.start(now)
+                self._after_checkout(now)
+            case Duty.DROP_TABLES:
+                self.outlet.emit(RoleRow(self.roles.role, self.roles.why))
+                self._checkout.cancel()
+                self.fmt.clear()
+                self.memorised.drop_tables()
+
+    def _after_checkout(self, now: float) -> None:
+        if self.roles.role is Role.CHECKING_OUT and self._checkout.is_done:
+            self._duty(self.roles.checked_out(now), now)
+        self._leave_if_done(now)
+
+    def _leave_if_done(self, now: float) -> None:
+        """The last word of a node that stops: when its tables are safe, or there is nobody to have them."""
+        if self._stop_by is None:
+            return
+        if not self.roles.holds_tables or not self.station.adjoining_brokers() or self._stop_by <= now:
+            self._stop_by = None
+            self._links.send_loose(None, Bye(self.index))
+
+    # Beacons
+
+    def _beacon(self, now: float) -> None:
+        if self.station.is_broker:
+            self.brokerage.hear_self(now)
+        beacon = compose(
+            self.station,
+            self.home.interests,
+            self.fmt,
+            self.met,
+            power=self.power,
+            is_leaving=self._is_stopping,
+            acks=self._links.acks(),
+            now=now,
+        )
+        self._links.send_loose(None, beacon)
+        for target in self.station.beacon_targets(now):
+            self._links.send_loose(target, beacon)
+        self.home.sessions.forget_expired(now)
+        self._trickle.sent(now)
+
+    # Disk
+
+    def _restore(self, saved: Mapping[str, bytes], now: float) -> None:
+        self.home.restore(saved, now)
+        for _, (body, expiry, delivered, flags) in saved_under(saved, "event/"):
+            self.memorised.restore(body, expiry, delivered, flags, now)
+
+
+T = TypeVar("T")
+
+
+def _drained(queue: list[T]) -> list[T]:
+    drained = queue[:]
+    queue.clear()
+    return drained

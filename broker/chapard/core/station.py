@@ -1,0 +1,108 @@
+"""A node's place in the network: who it is, what routing tells it, who it hears, and which broker it has chosen.
+
+Every machine of the node reads it; only the node itself (on a new view, a beacon, a lost peer) changes it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chapard.core.nodevector import NodeVector
+from chapard.core.peers import Peer, Peers
+from chapard.core.topology import Alone, Route, RouteView, available
+
+if TYPE_CHECKING:
+    from chapar.wire import Frame
+    from chapard.core.config import Config
+    from chapard.core.links import Links
+
+
+class Station:
+    """Identity and surroundings of one node."""
+
+    def __init__(self, index: int, incarnation: int, config: Config) -> None:
+        self.index = index
+        self.incarnation = incarnation
+        self.config = config
+        self.view: RouteView = Alone()
+        self.available = NodeVector.of([index], config.nodes)
+        """ANV: every node that routing can reach now."""
+        self.peers = Peers(config.nodes, config.contact_periods * config.refresh_period)
+        self.is_broker = False
+        self.broker: int | None = None
+        """The broker this node hands its events to: itself, if it is one."""
+        self.relays: frozenset[int] = frozenset()
+        """MPRs: the routing daemon's, or our own selection where it has none."""
+        self._neighbour_since: dict[int, float] = {}
+        self._probes = 0
+
+    def adopt(self, view: RouteView, now: float) -> frozenset[int]:
+        """Take a new route view; returns the neighbours that are gone."""
+        gone = self.view.neighbours - view.neighbours
+        self.view = view
+        self.available = available(view, self.index, self.config.nodes)
+        self._neighbour_since = {n: self._neighbour_since.get(n, now) for n in sorted(view.neighbours)}
+        self.select_relays()
+        return gone
+
+    def select_relays(self) -> None:
+        """Use the source's MPRs, or select relays from the two-hop neighbourhood that beacons reveal."""
+        if self.view.mprs is not None:
+            self.relays = self.view.mprs
+            return
+        two_hop = {peer.index: frozenset(peer.neighbours.indexes()) for peer in self.peers}
+        self.relays = self.view.select_relays(two_hop)
+
+    def selectors(self) -> frozenset[int]:
+        """The neighbours that chose this node as a relay."""
+        if self.view.selectors is not None:
+            return self.view.selectors
+        return frozenset(peer.index for peer in self.peers if peer.relays[self.index])
+
+    def route(self, node: int) -> Route | None:
+        return self.view.routes.get(node)
+
+    def is_adjacent(self, node: int) -> bool:
+        """Whether a node is one hop away. A contact that routing does not know yet is."""
+        route = self.view.routes.get(node)
+        return node in self.view.neighbours or route is None or route.hops <= 1
+
+    def adjoining_brokers(self) -> list[Peer]:
+        """Brokers in contact, by index."""
+        return [peer for peer in self.peers if peer.is_broker]
+
+    def homes(self) -> list[int]:
+        """The homes that have chosen this node as their broker, itself included."""
+        chosen = [peer.index for peer in self.peers if peer.broker == self.index]
+        return sorted([*chosen, self.index]) if self.broker == self.index else chosen
+
+    def flood(self, links: Links, frame: Frame) -> None:
+        """Hand a frame to the adjoining brokers: one broadcast, and a copy to each that lies behind nodes without chapard."""
+        brokers = self.adjoining_brokers()
+        if any(self.is_adjacent(peer.index) for peer in brokers):
+            links.send_loose(None, frame)
+        for peer in brokers:
+            if not self.is_adjacent(peer.index):
+                links.send(peer.index, frame)
+
+    def is_looking(self, now: float) -> bool:
+        """Whether a neighbour is so new that its beacon may only be on its way."""
+        patience = self.config.orphan_patience
+        return any(n not in self.peers and since + patience > now for n, since in self._neighbour_since.items())
+
+    def beacon_targets(self, now: float) -> list[int]:
+        """Who must get our beacon by unicast because no broadcast reaches them.
+
+        Peers several hops away, and, behind each neighbour that is silent (it runs no chapard), the nearest
+        destinations in turn until one answers.
+        """
+        targets = {peer.index for peer in self.peers if not self.is_adjacent(peer.index)}
+        patience = self.config.orphan_patience
+        for neighbour, since in self._neighbour_since.items():
+            if neighbour in self.peers or since + patience > now:
+                continue
+            behind = sorted((r.hops, d) for d, r in self.view.routes.items() if r.next_hop == neighbour and d != neighbour)
+            if behind and not any(d in self.peers for _, d in behind):
+                targets.add(behind[self._probes % len(behind)][1])
+        self._probes += 1
+        return sorted(target for target in targets if target < self.config.nodes)

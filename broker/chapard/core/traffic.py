@@ -1,0 +1,54 @@
+"""What a frame counts as: its traffic class, and the event or filter it is about."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import Final
+
+from chapar.event import EventId, peek_id
+from chapar.wire import EventFrame, Frame, Kind, Publish, Replay, Store, Subscribe, Unsubscribe, kind_of
+from chapard.core.effects import FrameRow, TrafficClass
+
+TRAFFIC: Final = MappingProxyType(
+    {
+        Kind.PUBLISH: TrafficClass.DATA,
+        Kind.EVENT: TrafficClass.DATA,
+        Kind.STORE: TrafficClass.DATA,
+        Kind.FRAGMENT: TrafficClass.DATA,
+        Kind.DIGESTS: TrafficClass.SYNC,
+        Kind.LISTING: TrafficClass.SYNC,
+        Kind.WANT: TrafficClass.SYNC,
+        Kind.RECORDS: TrafficClass.SYNC,
+        Kind.REPLAY: TrafficClass.SYNC,
+    }
+)
+"""Kinds that are not listed are control."""
+
+
+def event_of(frame: Frame) -> EventId | None:
+    match frame:
+        case Publish() | EventFrame() | Store():
+            return peek_id(frame.body)
+    return None
+
+
+def filter_of(frame: Frame) -> bytes | None:
+    match frame:
+        case Subscribe() | Unsubscribe() | Replay():
+            return frame.filters[0].fid if frame.filters else None
+    return None
+
+
+def frame_row(frame: Frame, size: int, direction: str, peer: int | None, retry: int) -> FrameRow:
+    """The recorder's row for one frame sent or received."""
+    kind = kind_of(frame)
+    return FrameRow(
+        direction=direction,
+        peer=peer,
+        kind=kind.name.lower(),
+        traffic_class=TRAFFIC.get(kind, TrafficClass.CONTROL),
+        bytes=size,
+        event_id=event_of(frame),
+        filter_id=filter_of(frame),
+        retry=retry,
+    )

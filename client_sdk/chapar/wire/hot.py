@@ -1,0 +1,77 @@
+"""The kinds that carry the traffic, checked without a call per field.
+
+`frames.SPECS` says what a frame may hold. This module says it again for LINK, EVENT and PUBLISH in one expression each,
+because a table of checks costs twice as much as the frame. It only ever says yes: what one of these expressions does
+not accept is handed to `otherwise`, which goes by the table. A test holds both equal.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from chapar.limits import HOP_LIMIT, MAX_EVENT_BYTES, U32_MAX, U64_MAX
+from chapar.wire.fields import BODY_START, SHORTEST_BODY
+from chapar.wire.frames import EventFrame, Frame, Kind, Link, Publish
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Maker = Callable[[Any], Frame]
+
+
+def hot_makers(nodes: int, version: int, otherwise: Maker) -> Mapping[int, Maker]:
+    """For each hot kind, what makes a frame of an array `[version, kind, sender, *fields]` of that kind.
+
+    May raise ValueError or TypeError for a value that is no such array.
+    """
+    full_bytes = nodes // 8
+    beyond = BODY_START + nodes.to_bytes(2, "big")  # see fields.body
+    new = tuple.__new__
+
+    def link(array: Any) -> Frame:
+        version_, kind, sender, epoch, seq, behind, ack_epoch, ack = array
+        if (
+            type(array) is tuple
+            and type(version_) is type(kind) is type(sender) is type(epoch) is type(seq) is int
+            and type(behind) is type(ack_epoch) is type(ack) is int
+            and version_ == version
+            and 0 <= sender < nodes
+            # Of ors: negative if one of them is, and below a power of two only if all are.
+            and 0 <= epoch | seq | behind | ack_epoch | ack <= U32_MAX
+        ):
+            return new(Link, (sender, epoch, seq, behind, ack_epoch, ack))
+        return otherwise(array)
+
+    def event(array: Any) -> Frame:
+        version_, kind, sender, hops, attempt, remaining_ms, rnv, body = array
+        if (
+            type(array) is tuple
+            and type(version_) is type(kind) is type(sender) is type(hops) is type(attempt) is type(remaining_ms) is int
+            and type(rnv) is type(body) is bytes
+            and version_ == version
+            and 0 <= sender < nodes
+            and 0 <= hops <= HOP_LIMIT
+            and 0 <= attempt <= 255
+            and 0 <= remaining_ms <= U64_MAX
+            and BODY_START <= body < beyond
+            and SHORTEST_BODY <= len(body) <= MAX_EVENT_BYTES
+            and (not rnv or (len(rnv) <= full_bytes and rnv[-1]))
+        ):
+            return new(EventFrame, (sender, hops, attempt, remaining_ms, rnv, body))
+        return otherwise(array)
+
+    def publish(array: Any) -> Frame:
+        version_, kind, sender, body = array
+        if (
+            type(array) is tuple
+            and type(version_) is type(kind) is type(sender) is int
+            and type(body) is bytes
+            and version_ == version
+            and 0 <= sender < nodes
+            and BODY_START <= body < beyond
+            and SHORTEST_BODY <= len(body) <= MAX_EVENT_BYTES
+        ):
+            return new(Publish, (sender, body))
+        return otherwise(array)
+
+    return {Kind.LINK: link, Kind.EVENT: event, Kind.PUBLISH: publish}

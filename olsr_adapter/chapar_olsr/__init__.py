@@ -1,0 +1,1 @@
+"""Route views, and the graph computations of OLSR."""

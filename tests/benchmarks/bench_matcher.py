@@ -1,0 +1,174 @@
+"""What the matcher costs as the number of filters grows. All figures are ratios, or come with the goal they are held to.
+
+Events are random and distinct, so nothing is answered twice. A lookup is the median over many events, a change the
+mean over many changes, so that what is done only now and then is in it. Both workloads are compared within one run.
+"""
+
+from __future__ import annotations
+
+import tracemalloc
+from random import Random
+from statistics import mean, median
+from time import perf_counter_ns
+from typing import TYPE_CHECKING
+
+from chapar.constraint import Constraint, Op
+from chapar.event import Event
+from chapar.filter import Filter
+from chapard.core.matcher import Matcher
+
+from benchmarks.figure import Figure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    MakeFilter = Callable[[Random], Filter]
+    MakeEvent = Callable[[Random], Event]
+
+NODES = 256
+FEW, SOME, MANY = 100, 10_000, 100_000
+EVENTS = 2000
+CHANGES = 2000
+SCANS = 7
+HEX = "0123456789abcdef"
+
+
+def equality_filter(rng: Random) -> Filter:
+    """One to five elements asked for by equality: the five elements of a filter id (report 3.1)."""
+    values = equality_event(rng)
+    names = rng.sample(("subject", "type", "sender", "group", "zone"), rng.randint(1, 5))
+    return Filter.of(Constraint(name, Op.EQ, values.value(name)) for name in names)
+
+
+def equality_event(rng: Random) -> Event:
+    subject, type_, group = (f"{kind}/{rng.randrange(3000)}" for kind in ("subject", "type", "group"))
+    zone, sender = rng.randrange(30_000), rng.randrange(NODES)
+    return Event(subject=subject, type=type_, group=group, sender=sender, attributes={"zone": zone})
+
+
+NUMBERS = ("speed", "heading", "height", "battery")
+TEXTS = ("callsign", "cell")
+CHOICES = ("unit", "state")
+
+
+def content_filter(rng: Random) -> Filter:
+    """Two or three constraints, each of which about one value in seventy satisfies: ranges, prefixes, sets."""
+    names = rng.sample(NUMBERS + TEXTS + CHOICES, rng.randint(2, 3))
+    return Filter.of(content_constraint(rng, name) for name in names)
+
+
+def content_constraint(rng: Random, name: str) -> Constraint:
+    if name in TEXTS:
+        return Constraint(name, Op.PREFIX, "".join(rng.choices(HEX, k=rng.choice((1, 2, 2, 2, 2)))))
+    if name in CHOICES:
+        return Constraint(name, Op.IN, tuple(rng.sample(range(300), rng.randint(2, 6))))
+    margin = 30 * rng.random()
+    return rng.choice((Constraint(name, Op.LT, margin), Constraint(name, Op.GT, 1000 - margin)))
+
+
+def content_event(rng: Random) -> Event:
+    return Event(
+        attributes={
+            **{name: 1000 * rng.random() for name in NUMBERS},
+            **{name: "".join(rng.choices(HEX, k=8)) for name in TEXTS},
+            **{name: rng.randrange(300) for name in CHOICES},
+        }
+    )
+
+
+def distinct(make: MakeFilter, rng: Random, count: int) -> list[Filter]:
+    filters: dict[Filter, None] = {}
+    while len(filters) < count:
+        filters[make(rng)] = None
+    return list(filters)
+
+
+def loaded(filters: Iterable[Filter], rng: Random) -> Matcher:
+    matcher = Matcher(NODES)
+    for each in filters:
+        matcher.add(each, rng.randrange(NODES))
+    return matcher
+
+
+def timed(action: Callable[[Event], object], events: Iterable[Event]) -> Iterator[float]:
+    """Microseconds that `action` takes for each event."""
+    for event in events:
+        start = perf_counter_ns()
+        action(event)
+        yield (perf_counter_ns() - start) / 1000
+
+
+def lookup(matcher: Matcher, make: MakeEvent, rng: Random) -> float:
+    """Median microseconds of a lookup."""
+    return median(timed(matcher.match, [make(rng) for _ in range(EVENTS)]))
+
+
+def changes(matcher: Matcher, make: MakeFilter, rng: Random) -> tuple[float, float]:
+    """Mean microseconds of adding a filter, and of removing it again."""
+    filters = [each for each in distinct(make, rng, CHANGES) if not matcher.vector(each)]
+    nodes = [rng.randrange(NODES) for _ in filters]
+    start = perf_counter_ns()
+    for each, node in zip(filters, nodes, strict=True):
+        matcher.add(each, node)
+    added = perf_counter_ns()
+    for each, node in zip(filters, nodes, strict=True):
+        matcher.remove(each, node)
+    removed = perf_counter_ns()
+    return (added - start) / 1000 / len(filters), (removed - added) / 1000 / len(filters)
+
+
+def equality_figures(rng: Random) -> list[Figure]:
+    filters = distinct(equality_filter, rng, MANY)
+    few = lookup(loaded(filters[:FEW], rng), equality_event, rng)
+    matcher = loaded(filters, rng)
+    many = lookup(matcher, equality_event, rng)
+    add, remove = changes(matcher, equality_filter, rng)
+    return [
+        Figure("matcher: equality, lookup among 100 000 filters", many, "µs", "", None),
+        Figure("matcher: equality, 100 000 filters against 100", many / few, "×", "at most 3", many <= 3 * few),
+        Figure("matcher: equality, adding a filter", add / many, "lookups", "at most 10", add <= 10 * many),
+        Figure("matcher: equality, removing a filter", remove / many, "lookups", "", None),
+    ]
+
+
+def content_figures(rng: Random) -> list[Figure]:
+    filters = distinct(content_filter, rng, MANY)
+    some = lookup(loaded(filters[:SOME], rng), content_event, rng)
+    matcher = loaded(filters, rng)
+    many = lookup(matcher, content_event, rng)
+    matching: list[int] = []
+    events = [content_event(rng) for _ in range(SCANS)]
+    scan = median(timed(lambda event: matching.append(sum(each.matches(event) for each in filters)), events))
+    add, remove = changes(matcher, content_filter, rng)
+    return [
+        Figure("matcher: content, filters that match an event", mean(matching), "of 100 000", "", None),
+        Figure("matcher: content, lookup among 100 000 filters", many, "µs", "", None),
+        Figure("matcher: content, against evaluating each", scan / many, "×", "at least 100", scan >= 100 * many),
+        Figure("matcher: content, 100 000 filters against 10 000", many / some, "×", "at most 4", many <= 4 * some),
+        Figure("matcher: content, adding a filter", add / many, "lookups", "at most 10", add <= 10 * many),
+        Figure("matcher: content, removing a filter", remove / many, "lookups", "", None),
+    ]
+
+
+def table_filter(rng: Random) -> Filter:
+    """As an FMT holds them: a subject, some with a type or group, half with one or two attribute constraints."""
+    asked = [Constraint("subject", Op.EQ, f"area/{rng.randrange(40)}/sensor/{rng.randrange(25)}")]
+    if rng.random() < 0.3:
+        asked.append(Constraint(rng.choice(("type", "group")), Op.EQ, f"kind-{rng.randrange(10)}"))
+    for name in rng.sample(NUMBERS + TEXTS + CHOICES, rng.choice((0, 0, 1, 2))):
+        asked.append(content_constraint(rng, name))
+    return Filter.of(asked)
+
+
+def memory_figures(rng: Random) -> list[Figure]:
+    tracemalloc.start()
+    matcher = Matcher(NODES)
+    while len(matcher) < SOME:
+        matcher.add(table_filter(rng), rng.randrange(NODES))
+    megabytes = tracemalloc.get_traced_memory()[0] / 1e6
+    tracemalloc.stop()
+    return [Figure("matcher: 10 000 filters of 256 nodes", megabytes, "MB", "below 30", megabytes < 30)]
+
+
+def measure() -> list[Figure]:
+    return [*memory_figures(Random(1)), *equality_figures(Random(2)), *content_figures(Random(3))]

@@ -1,0 +1,46 @@
+"""The stated times."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chapar_sim.bounds import RARE, Bounds
+from tracebook import QUICK
+
+
+@given(loss=st.floats(0.001, 0.5))
+def test_tries_make_failure_rare(loss: float) -> None:
+    """So many tries are granted that all of them fail with the stated probability at most."""
+    assert loss ** Bounds(QUICK, loss=loss).tries() <= RARE
+
+
+@given(
+    diameter=st.integers(0, 12), loss=st.floats(0, 0.4), convergence=st.floats(0, 10), delay=st.floats(0, 0.5),
+    more=st.floats(0, 0.4),
+)  # fmt: skip
+def test_worse_networks_are_granted_more(
+    diameter: int, loss: float, convergence: float, delay: float, more: float
+) -> None:
+    """No stated time is shorter in a network that is wider, slower or lossier."""
+    good = Bounds(QUICK, loss=loss, convergence=convergence, delay=delay)
+    bad = Bounds(QUICK, loss=loss + more, convergence=convergence + more, delay=delay + more)
+    for time in (Bounds.settle, Bounds.deliver, Bounds.crossing, Bounds.tables):
+        assert time(good, diameter) <= time(bad, diameter) <= time(bad, diameter + 1)
+    assert good.roles() <= bad.roles()
+    assert good.check_out() <= bad.check_out()
+
+
+def test_the_bound_on_tables_is_whole_refresh_periods() -> None:
+    """The time until all tables are right is stated in refresh periods, and covers settling."""
+    bounds = Bounds(QUICK, loss=0.1, convergence=3.0)
+    assert bounds.tables(4) == bounds.table_refreshes(4) * QUICK.refresh_period
+    assert bounds.tables(4) >= bounds.settle(4)
+
+
+def test_clocks_that_err_make_lives_uncertain() -> None:
+    """A drifting or jumping clock makes the sure life of an event shorter and its possible life longer."""
+    good, bad = Bounds(QUICK), Bounds(QUICK, drift=0.01, jumps=5.0)
+    assert bad.shortest_life(100) == 94
+    assert bad.shortest_life(100) < good.shortest_life(100) <= 100
+    assert 100 < good.longest_life(100, 3) < bad.longest_life(100, 3)
