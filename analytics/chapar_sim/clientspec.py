@@ -91,7 +91,7 @@ class PresenceSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSpec:
-    """Applications of one kind: on each of `nodes`, on `random` nodes drawn from the seed, or (neither) on all nodes."""
+    """Applications of one kind: on each of `nodes`, on `random` nodes drawn from the seed, or (neither) on all."""
 
     name: str
     nodes: tuple[int, ...] = ()

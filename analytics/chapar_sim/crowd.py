@@ -30,16 +30,19 @@ def add_clients(sketch: Sketch) -> None:
         return
     for number in range(rng.randint(1, min(4, len(hosts)))):
         streams = [_stream(sketch) for _ in range(rng.randint(1, 2))]
-        sketch.clients.append({"name": f"p{number}", "node": rng.choice(hosts), **_presence(sketch, 0.85), "publish": streams})
+        client: Entry = {"name": f"p{number}", "node": rng.choice(hosts), "publish": streams}
+        sketch.clients.append(client | _presence(sketch, 0.85))
     for number in range(rng.randint(2, max(2, min(8, len(hosts))))):
         asked = [_subscription(sketch) for _ in range(rng.randint(1, 3))]
-        sketch.clients.append({"name": f"s{number}", "node": rng.choice(hosts), **_presence(sketch, 0.6), "subscribe": asked})
+        client = {"name": f"s{number}", "node": rng.choice(hosts), "subscribe": asked}
+        sketch.clients.append(client | _presence(sketch, 0.6))
 
 
 def _add_courier_clients(sketch: Sketch) -> None:
     """The publisher that will be gone says what some of those it never met want to know."""
     rng, publisher = sketch.rng, sketch.nodes - 1
-    said: Entry = {"rate": 0.3, "start": 1.0, "stop": 20.0, "subject": "alarm", **rng.choice(({"lifetime": 600.0}, {"persistent": True}))}
+    kept: Entry = rng.choice(({"lifetime": 600.0}, {"persistent": True}))
+    said: Entry = {"rate": 0.3, "start": 1.0, "stop": 20.0, "subject": "alarm", **kept}
     sketch.clients.append({"name": "lost", "node": publisher, "publish": [said]})
     for number in range(rng.randint(1, 3)):
         wish: Entry = {"filter": rng.choice(('subject = "alarm"', "*")), "start": sketch.between(0, 20)}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from chapar_sim.clock import SimulationError
 from chapar_sim.trace import NodeChange, RecordedLoss, Snapshot
 from chapard.core.effects import Answer, Drop, Effect, Loss, Reason, Save, Transmit
+from chapard.core.roles import Role
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -33,8 +34,6 @@ BACKLOG: Final = 4096
 """Datagrams that wait in the socket of a daemon that hangs."""
 MAX_TICKS_AT_ONCE: Final = 1000
 """Ticks without time passing: a core whose deadline does not advance."""
-STOP_GRACE: Final = 5.0
-"""Seconds a daemon that was asked to stop may take for its check-out."""
 ARRIVED_LATE = "socket_full"
 
 
@@ -49,6 +48,10 @@ class Core(Protocol):
     def stop(self, now: float) -> None: ...
     def next_deadline(self) -> float | None: ...
     def drain(self, now: float) -> list[Effect]: ...
+    @property
+    def is_stopped(self) -> bool: ...
+    @property
+    def role(self) -> str: ...
     def sizes(self) -> dict[str, tuple[int, int]]: ...
 
 
@@ -56,7 +59,14 @@ class NodeFactory(Protocol):
     """How a core is made: `chapard.core.node.Node`, or something a test puts in its place."""
 
     def __call__(
-        self, index: int, incarnation: int, config: Config, rng: Random, now: float, saved: Mapping[str, bytes] | None, /
+        self,
+        index: int,
+        incarnation: int,
+        config: Config,
+        rng: Random,
+        now: float,
+        saved: Mapping[str, bytes] | None,
+        /,
     ) -> Any: ...
 
 
@@ -93,6 +103,7 @@ class Daemon:
         self._trace = trace
         self._recorder = recorder
         self._disk: dict[str, bytes] = {}
+        self._was_wiped = False
         self._offset = LOCAL_START + spec.clock_offset
         self._rate = 1.0 + spec.clock_drift
         self._latest = -inf
@@ -114,13 +125,13 @@ class Daemon:
         if self.core is not None:
             return
         now = self._now()
-        first = INCARNATION not in self._disk
-        incarnation = max(0 if first else int(self._disk[INCARNATION]) + 1, int(now))
+        incarnation = max(int(self._disk.get(INCARNATION, b"0")) + 1, int(now))
         self._disk[INCARNATION] = str(incarnation).encode()
         saved = {key: value for key, value in self._disk.items() if key != INCARNATION}
         rng = Random(f"{self._seed}/core/{self.index}/{incarnation}")
         self.core = self._factory(self.index, incarnation, self._config, rng, now, saved or None)
-        self._trace.nodes.append(NodeChange(self._clock.now, self.index, up=True, disk=not first or not self._trace.nodes))
+        self._trace.nodes.append(NodeChange(self._clock.now, self.index, up=True, disk=not self._was_wiped))
+        self._was_wiped = False
         self._view = None
         self._carry_out()
         self.route_changed()
@@ -132,6 +143,7 @@ class Daemon:
         """End at once. Without `disk`, everything it had saved is gone too."""
         if not disk:
             self._disk.clear()
+            self._was_wiped = True
         if self.core is None:
             return
         self.core = None
@@ -142,11 +154,8 @@ class Daemon:
         self._host.daemon_changed(self.index, up=False)
 
     def stop(self) -> None:
-        """End in good order: the core may hand over what it holds, for a short while."""
-        if self.core is not None:
-            stopping = self.core
-            self._do(lambda core, now: core.stop(now))
-            self._clock.after(STOP_GRACE, lambda: self.crash(disk=True) if self.core is stopping else None)
+        """End in good order: the core hands over what it holds, then it is driven no more."""
+        self._do(lambda core, now: core.stop(now))
 
     def pause(self) -> None:
         self._is_paused = self.core is not None
@@ -201,7 +210,7 @@ class Daemon:
             return None
         fmt = {home: frozenset(filters) for home, filters in core.fmt.homes().items()}
         met = {memory.event_id: frozenset(memory.delivered.indexes()) for memory in core.met}
-        return Snapshot(self._clock.now, self.index, bool(core.is_broker), fmt, met, core.sizes())
+        return Snapshot(self._clock.now, self.index, core.role == Role.BROKER, fmt, met, core.sizes())
 
     # Driving the core
 
@@ -220,6 +229,8 @@ class Daemon:
             return
         for effect in self.core.drain(self._now()):
             self._perform(effect)
+        if self.core.is_stopped:
+            self.crash(disk=True)
         self._arm()
 
     def _perform(self, effect: Effect) -> None:

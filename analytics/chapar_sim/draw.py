@@ -1,23 +1,21 @@
 """Random scenarios: everything about a run drawn from one seed, as the dict that a TOML file would give.
 
-A seed first draws a *theme*, a story that puts some promise of the design to the test; then a network with its radio, its
-routing and its daemons' parameters; then clients. Periods are short, so that leases run out, brokers are dismissed and
-tables are refreshed many times within a minute or two; the quiet time at the end is as long as the stated bounds ask.
+A seed has a *theme*, a story that puts some promises of the design to the test. It draws the daemons' parameters, the
+radio, the routing, a network with what goes wrong in it, and clients. Periods are short, so that leases run out,
+brokers are dismissed and tables are refreshed many times within a minute or two; the quiet time at the end is as long
+as the stated bounds ask.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from random import Random
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from chapar_sim.case import bounds_of
 from chapar_sim.crowd import add_clients
 from chapar_sim.scenario import Scenario
 from chapar_sim.themes import THEMES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 Entry = dict[str, Any]
 
@@ -58,29 +56,24 @@ class Sketch:
 
     def to_dict(self, seed: int) -> Entry:
         data: Entry = {"name": f"swarm-{seed}", "about": self.theme, "seed": seed, "nodes": self.nodes}
-        data["node"] = [{"index": node, "chapard": False} for node in self.plain]
-        for key in ("topology", "mobility", "radio", "routes", "config"):
-            data[key] = getattr(self, key)
-        data["client"], data["fault"] = self.clients, sorted(self.faults, key=lambda fault: float(fault["at"]))
-        data["duration"] = self.active
+        data |= {"duration": self.active, "settle": 0.0}
+        parts: Entry = {"node": [{"index": node, "chapard": False} for node in self.plain]}
+        parts |= {"topology": self.topology, "mobility": self.mobility, "radio": self.radio, "routes": self.routes}
+        parts |= {"config": self.config, "client": self.clients}
+        parts |= {"fault": sorted(self.faults, key=lambda fault: float(fault["at"]))}
+        data |= {key: part for key, part in parts.items() if part}
         settle = _quiet(Scenario.from_dict(data, f"seed {seed}"), self.diameter)
-        data["duration"], data["settle"] = round(self.active + settle, 2), settle
-        return data
+        return data | {"duration": round(self.active + settle, 2), "settle": settle}
 
 
 def draw(seed: int) -> Entry:
     """The scenario of a seed, as a TOML file would give it."""
-    rng = Random(f"swarm/{seed}")
-    names = sorted(THEMES)
-    theme = rng.choices(names, [THEMES[name].weight for name in names])[0]
-    sketch = Sketch(rng, theme)
-    for step in (_draw_config, _draw_radio, _draw_routes, THEMES[theme].tell, add_clients):
-        _apply(step, sketch)
+    theme = THEMES[seed % len(THEMES)]
+    sketch = Sketch(Random(f"swarm/{seed}"), theme.__name__)
+    steps = (_draw_config, _draw_radio, _draw_routes, theme, add_clients)
+    for step in steps:
+        step(sketch)
     return sketch.to_dict(seed)
-
-
-def _apply(step: Callable[[Any], None], sketch: Sketch) -> None:
-    step(sketch)
 
 
 def scenario_of(seed: int) -> Scenario:

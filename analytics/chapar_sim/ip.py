@@ -5,7 +5,8 @@ It runs on every node that is switched on, whether or not chapard runs there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections import deque
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from chapar_sim.radio import Packet, Radio
 from chapar_sim.traffic import Classifier
@@ -23,6 +24,16 @@ if TYPE_CHECKING:
 TTL: Final = 64
 NO_ROUTE = "ip_no_route"
 TTL_EXPIRED = "ip_ttl"
+RECENT: Final = 4096
+"""Arrivals that are remembered, for those who replay or spoil them."""
+
+
+class Arrival(NamedTuple):
+    """A datagram that arrived at a node."""
+
+    node: int
+    payload: bytes
+    source: int
 
 
 class Ip:
@@ -44,6 +55,7 @@ class Ip:
         self._trace = trace
         self._deliver = deliver
         self._classifier = Classifier()
+        self.recent: deque[Arrival] = deque(maxlen=RECENT)
 
     def send(self, source: int, to: int | None, payload: bytes) -> None:
         """Send a datagram to a node, or (None) to all in range."""
@@ -55,6 +67,7 @@ class Ip:
 
     def _received(self, node: int, packet: Packet) -> None:
         if packet.to is None or packet.to == node:
+            self.recent.append(Arrival(node, packet.payload, packet.source))
             self._deliver(node, packet.payload, packet.source)
         elif packet.ttl > 1:
             self._forward(node, packet.to, packet._replace(ttl=packet.ttl - 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from chapar_sim.terrain import RANGE
@@ -21,7 +22,7 @@ def graph_links(spec: TopologySpec, nodes: Sequence[int]) -> Pairs:
     """The directed links of a topology that is given as a graph, over `nodes` in ascending order."""
     match spec.kind:
         case "chain":
-            edges: Iterable[Edge] = zip(nodes, nodes[1:], strict=False)
+            edges: Iterable[Edge] = pairwise(nodes)
         case "ring":
             edges = zip(nodes, [*nodes[1:], nodes[0]], strict=True) if len(nodes) > 1 else ()
         case "grid":
@@ -45,7 +46,9 @@ def range_links(positions: Mapping[int, Position], reach: float) -> Pairs:
         near = [node for c in (-1, 0, 1) for r in (-1, 0, 1) for node in cells.get((column + c, row + r), ())]
         for a in here:
             ax, ay = positions[a]
-            links.update((a, b) for b in near if a != b and math.hypot(ax - positions[b][0], ay - positions[b][1]) <= reach)
+            links.update(
+                (a, b) for b in near if a != b and math.hypot(ax - positions[b][0], ay - positions[b][1]) <= reach
+            )
     return frozenset(links)
 
 

@@ -121,7 +121,7 @@ def first_positions(scenario: Scenario, seed: int) -> dict[int, Position]:
         if not topology.connected or is_connected(positions, range_links(positions, topology.range)):
             return positions
     raise ScenarioError(
-        f"{scenario.name}: topology.connected: {PLACEMENT_TRIES} draws gave no connected network; enlarge the range or the node count"
+        f"{scenario.name}: topology.connected: {PLACEMENT_TRIES} draws gave no connected network; enlarge the range"
     )
 
 

@@ -36,7 +36,7 @@ def symmetric(nodes: Sequence[int], pairs: Pairs) -> Adjacency:
 
 
 class Graph:
-    """The network between two changes. Relays are worked out when asked for, and taken over from before where they stand."""
+    """The network between two changes. Relays are worked out when asked for, and taken over where they stand."""
 
     def __init__(self, version: int, adjacency: Adjacency, relays: Mapping[int, frozenset[int]] | None = None) -> None:
         self.version = version

@@ -37,5 +37,5 @@ def _value(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     assert isinstance(value, (bool, int, float, str)), f"TOML has no {value!r}"
-    # Of plain values JSON writes what TOML reads.
-    return json.dumps(value)
+    # Of plain values JSON writes what TOML reads, but for this one control character.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -52,18 +52,26 @@ CHOICES = ("unit", "state")
 
 
 def content_filter(rng: Random) -> Filter:
-    """Two or three constraints, each of which about one value in seventy satisfies: ranges, prefixes, sets."""
-    names = rng.sample(NUMBERS + TEXTS + CHOICES, rng.randint(2, 3))
-    return Filter.of(content_constraint(rng, name) for name in names)
+    """Two or three constraints, ranges, prefixes and sets: most hold for one value in a hundred, some for half."""
+    narrow = rng.sample(TEXTS + CHOICES, 2)
+    number = rng.choice(NUMBERS)
+    match rng.randrange(3):
+        case 0:
+            asked = [selection(rng, name) for name in narrow]
+        case 1:
+            low = 990 * rng.random()
+            asked = [selection(rng, narrow[0]), Constraint(number, Op.GE, low), Constraint(number, Op.LT, low + 10)]
+        case _:
+            bound = Constraint(number, rng.choice((Op.LT, Op.LE, Op.GT, Op.GE)), 1000 * rng.random())
+            asked = [*(selection(rng, name) for name in narrow), bound]
+    return Filter.of(asked)
 
 
-def content_constraint(rng: Random, name: str) -> Constraint:
+def selection(rng: Random, name: str) -> Constraint:
+    """A prefix of a text, or a set of choices."""
     if name in TEXTS:
-        return Constraint(name, Op.PREFIX, "".join(rng.choices(HEX, k=rng.choice((1, 2, 2, 2, 2)))))
-    if name in CHOICES:
-        return Constraint(name, Op.IN, tuple(rng.sample(range(300), rng.randint(2, 6))))
-    margin = 30 * rng.random()
-    return rng.choice((Constraint(name, Op.LT, margin), Constraint(name, Op.GT, 1000 - margin)))
+        return Constraint(name, Op.PREFIX, "".join(rng.choices(HEX, k=1 if rng.random() < 0.1 else 2)))
+    return Constraint(name, Op.IN, tuple(rng.sample(range(300), rng.randint(2, 4))))
 
 
 def content_event(rng: Random) -> Event:
@@ -151,12 +159,12 @@ def content_figures(rng: Random) -> list[Figure]:
 
 
 def table_filter(rng: Random) -> Filter:
-    """As an FMT holds them: a subject, some with a type or group, half with one or two attribute constraints."""
+    """As an FMT holds them: a subject, some with a type or group, half with attribute constraints."""
     asked = [Constraint("subject", Op.EQ, f"area/{rng.randrange(40)}/sensor/{rng.randrange(25)}")]
     if rng.random() < 0.3:
         asked.append(Constraint(rng.choice(("type", "group")), Op.EQ, f"kind-{rng.randrange(10)}"))
-    for name in rng.sample(NUMBERS + TEXTS + CHOICES, rng.choice((0, 0, 1, 2))):
-        asked.append(content_constraint(rng, name))
+    if rng.random() < 0.5:
+        asked.extend(content_filter(rng).constraints)
     return Filter.of(asked)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chapar.limits import INT64_MAX, INT64_MIN, MAX_NODES, MAX_STRING
-from chapar.ordered_set import NUMBERS, SENDERS, STRINGS, OrderedSet, after_prefix, next_number, next_string
+from chapar.ordered_set import NUMBERS, SENDERS, STRINGS, Number, OrderedSet, after_prefix, next_number, next_string
 from strategies.values import LAST, numbers, strings
 
 
@@ -108,7 +108,7 @@ def test_elements_ascend_one_by_one() -> None:
 
 # A set over senders is small enough to be written out in full, so it can stand for all domains here.
 @st.composite
-def sender_sets(draw: st.DrawFn) -> OrderedSet[float]:
+def sender_sets(draw: st.DrawFn) -> OrderedSet[Number]:
     bounds = st.sampled_from([-1, 0, 1, 1.5, 2, 3, 4, 5, MAX_NODES - 2, MAX_NODES - 1, MAX_NODES])
     if draw(st.booleans()):
         return OrderedSet.only(SENDERS, draw(st.lists(bounds, max_size=4)))
@@ -119,7 +119,7 @@ def sender_sets(draw: st.DrawFn) -> OrderedSet[float]:
 
 
 @given(sender_sets(), sender_sets())
-def test_the_algebra_is_that_of_sets(one: OrderedSet[float], other: OrderedSet[float]) -> None:
+def test_the_algebra_is_that_of_sets(one: OrderedSet[Number], other: OrderedSet[Number]) -> None:
     """Membership, intersection, emptiness and inclusion agree with the sets written out."""
     ones, others = set(one.elements()), set(other.elements())
     assert ones == {index for index in range(MAX_NODES) if index in one}

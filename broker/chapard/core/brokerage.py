@@ -250,7 +250,9 @@ class Brokerage:
 
     # Records of other brokers, and of homes
 
-    def on_records(self, frame: Records, now: float) -> None:
+    def on_records(self, frame: Records, now: float) -> bool:
+        """Merge what another broker, or a home, has sent; whether our tables have changed."""
+        before = (self._fmt.tree.root, self._memorised.met.tree.root)
         peer = self._station.peers.get(frame.sender)
         is_merging = peer is not None and peer.since + self._config.merge_window > now
         for data in frame.records:
@@ -263,6 +265,7 @@ class Brokerage:
             except WireError:
                 self._outlet.drop(Reason.MALFORMED, peer=frame.sender)
         self.serve(now)
+        return before != (self._fmt.tree.root, self._memorised.met.tree.root)
 
     def _take_home(self, record: FmtRecord, peer: int, now: float, *, relay: bool) -> None:
         if record.home == self._station.index:

@@ -162,8 +162,11 @@ class Integrity:
     def _compare_homes(self, frame: Listing, ours: dict[bytes, int], theirs: dict[bytes, int]) -> tuple[list[bytes], list[bytes]]:
         wanted = [key for key, stamp in theirs.items() if stamp > ours.get(key, 0)]
         given = [key for key, stamp in ours.items() if stamp > theirs.get(key, 0)]
-        peer = self._station.peers.get(frame.sender)
-        in_doubt = bool(frame.buckets) or (peer is not None and peer.beacon.fmt_digest != self._fmt.tree.root)
+        if frame.flags & SyncFlag.WHOLE:
+            peer = self._station.peers.get(frame.sender)
+            in_doubt = peer is not None and peer.is_broker and peer.beacon.fmt_digest != self._fmt.tree.root
+        else:
+            in_doubt = bool(frame.buckets)
         if not wanted and not given and in_doubt:
             wanted = given = [key for key in theirs if key in ours]
         return wanted, given

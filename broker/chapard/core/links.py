@@ -250,6 +250,12 @@ class Links:
         self._ask_for_gaps(peer, receiver, now)
         return ready
 
+    def peer_started(self, peer: int, incarnation: int) -> None:
+        """A peer has introduced itself: what an earlier incarnation of it numbered no longer counts."""
+        receiver = self._receivers.get(peer)
+        if receiver is not None and receiver.epoch != epoch_of(incarnation):
+            del self._receivers[peer]
+
     def acks(self) -> tuple[tuple[int, int, int], ...]:
         """Confirmations that wait for traffic: what a beacon carries for nothing."""
         due = []

@@ -2,11 +2,12 @@
 
 Every filter here has a *slot*, its bit in all bitmaps. Each attribute in use excludes the slots whose constraints on
 it the event's value violates (`match_values`), or all that constrain it if the event lacks it; what no attribute has
-excluded matches. Slots are kept without gaps: the last filter moves into the place of one that leaves. Bitmaps are
-longer than needed and grow by half, so that adding is amortised; they shrink when three quarters are unused.
+excluded matches, except for some in doubt. If few are left, each is compared with the event; if many are, only those
+in doubt. Slots are kept without gaps: the last filter moves into the place of one that
+leaves. Bitmaps grow by an eighth, so that adding is amortised, and shrink when three quarters are unused.
 
-The answer is wanted as node vectors. Few matches are looked up one by one. If they are many, it is cheaper to ask for
-each node whether a filter of it is among them, with a bitmap of the slots that each node holds.
+The answer is wanted as node vectors. If far more filters match than there are nodes, it is cheaper to ask for each
+node whether a filter of it is among them, with a bitmap of the slots that each node holds.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from bitarray.util import any_and
 
-from chapard.core.match_region import is_set
+from chapard.core.match_region import admits, is_set
 from chapard.core.match_values import RangeIndex, SetIndex, blank, fit
 from chapard.core.nodevector import NodeVector
 
@@ -29,8 +30,10 @@ if TYPE_CHECKING:
 
 FEWEST_SLOTS: Final = 64
 """Length of the shortest bitmaps: shorter ones would save nothing beside their own headers."""
-FEW_MATCHES: Final = 256
-"""Matches that are looked up one by one: about what it costs to ask for each of 256 nodes."""
+FEW_LEFT: Final = 64
+"""Filters that are all compared with the event sooner than those in doubt among them are found."""
+MATCHES_PER_NODE: Final = 4
+"""Matches above which, for each node that holds any filter, nodes are asked for and not matches."""
 
 
 class Entry:
@@ -46,6 +49,14 @@ class Entry:
         """The entry's bit in the bitmaps, or -1 if it is not in them."""
         self.bucket = ""
         """The name under which the entry is kept outside the bitmaps (`match_content`)."""
+
+    def admits(self, positions: Mapping[str, Cut]) -> bool:
+        """Whether the regions hold the values at `positions`, given by name."""
+        for name, region in self.regions:
+            position = positions.get(name)
+            if position is None or not admits(region, position):
+                return False
+        return True
 
 
 class AttributeIndex:
@@ -128,7 +139,7 @@ class BitmapIndex:
     def add(self, entry: Entry) -> None:
         slot = len(self._entries)
         if slot == self.capacity:
-            self._resize(slot + slot // 2)
+            self._resize(slot + slot // 8)
         self._entries.append(entry)
         self._vacant[slot] = 0
         self._occupy(entry, slot)
@@ -160,31 +171,36 @@ class BitmapIndex:
 
     def match(self, positions: Mapping[str, Cut], found: list[NodeVector]) -> None:
         """Append to `found` node vectors whose union is that of all entries that admit the values at `positions`."""
-        passed = self._vacant.copy()
+        failed = self._vacant.copy()
         doubts = []
         for name, attribute in self.attributes.items():
             position = positions.get(name)
             if position is None:
-                passed |= attribute.members
+                failed |= attribute.members
                 continue
             if attribute.sets is not None:
-                attribute.sets.exclude(position, passed)
-            ranges = attribute.ranges
-            if ranges is not None and (doubt := ranges.exclude(position, passed)) is not None:
-                doubts.append((ranges, position, doubt))
-        passed.invert()
+                attribute.sets.exclude(position, failed)
+            if attribute.ranges is not None:
+                doubts.append((attribute.ranges, position, attribute.ranges.exclude(position, failed)))
+        left = list(islice(failed.search(0), FEW_LEFT))
+        few = len(left) < FEW_LEFT
         for ranges, position, doubt in doubts:
-            ranges.settle(position, doubt, passed)
-        self._collect(passed, found)
+            for slot in doubt.intersection(left) if few else doubt:
+                if not failed[slot] and not ranges.admits(slot, position):
+                    failed[slot] = 1
+        self._collect(failed, left if few else None, found)
 
-    def _collect(self, passed: bitarray, found: list[NodeVector]) -> None:
-        slots = list(islice(passed.search(1), FEW_MATCHES))
-        if len(slots) < FEW_MATCHES:
-            entries = self._entries
-            found += [entries[slot].vector for slot in slots]
-            return
-        length = len(self._entries[0].vector)
-        found.append(NodeVector.of([node for node, bits in self._holders.items() if any_and(bits, passed)], length))
+    def _collect(self, failed: bitarray, left: list[int] | None, found: list[NodeVector]) -> None:
+        """Append the vectors of what has not failed; `left` names what had not failed before, if that was little."""
+        entries = self._entries
+        if left is not None:
+            found += [entries[slot].vector for slot in left if not failed[slot]]
+        elif failed.count(0) < MATCHES_PER_NODE * len(self._holders):
+            found += [entries[slot].vector for slot in failed.search(0)]
+        else:
+            failed.invert()
+            nodes = [node for node, slots in self._holders.items() if any_and(slots, failed)]
+            found.append(NodeVector.of(nodes, len(entries[0].vector)))
 
     def _occupy(self, entry: Entry, slot: int) -> None:
         entry.slot = slot

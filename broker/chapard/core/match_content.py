@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from chapard.core.match_bitmaps import BitmapIndex, Entry
-from chapard.core.match_region import admits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,7 +72,7 @@ class ContentIndex:
         if self._buckets:
             for name in positions:
                 if name in self._buckets:
-                    found += [entry.vector for entry in self._buckets[name] if _admitted(entry, positions)]
+                    found += [entry.vector for entry in self._buckets[name] if entry.admits(positions)]
         if self._bitmaps is not None:
             self._bitmaps.match(positions, found)
 
@@ -117,10 +116,3 @@ class ContentIndex:
             self._bitmaps = None
         self._place(waiting)
 
-
-def _admitted(entry: Entry, positions: Mapping[str, Cut]) -> bool:
-    for name, region in entry.regions:
-        position = positions.get(name)
-        if position is None or not admits(region, position):
-            return False
-    return True

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from chapar.constraint import Constraint, Op
 from chapar.ordered_set import after_prefix
-from chapar.value import Kind, Value, kind_of
+from chapar.value import KIND_OF_TYPE, Kind, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,6 +33,7 @@ Element = int | float | str | Cut
 
 KIND_CUTS: Final[Region] = tuple((kind,) for kind in range(min(Kind), max(Kind) + 2))
 """The cuts between kinds, with the two ends of the line."""
+_KIND: Final = {type_: int(kind) for type_, kind in KIND_OF_TYPE.items()}
 EVERYTHING: Final[Region] = (KIND_CUTS[0], KIND_CUTS[-1])
 
 
@@ -43,7 +44,7 @@ def element_of(value: Value) -> Element:
 
 def position_of(element: Element) -> Cut:
     """The cut just before a value, which is given by itself or by its element."""
-    return element if isinstance(element, tuple) else (int(kind_of(element)), element, 0)
+    return element if element.__class__ is tuple else (_KIND[element.__class__], element, 0)
 
 
 def admits(region: Region, position: Cut) -> bool:

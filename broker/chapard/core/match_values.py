@@ -115,19 +115,19 @@ class SetIndex:
 
 
 class RangeIndex:
-    """Slots that admit stretches of the line. Cost with b bins: a lookup O(log b) plus bitmap operations and the
-    comparison of the survivors in doubt, a change O(b) bit writes, and now and then a split."""
+    """Slots that admit stretches of the line. Cost with b bins: a lookup O(log b) plus one bitmap operation, and a
+    comparison for each slot in doubt; a change O(b) bit writes, and now and then a split."""
 
-    __slots__ = ("_cuts", "_doubt", "_doubts", "_ends", "_miss", "_peak", "_regions")
+    __slots__ = ("_cuts", "_doubt", "_ends", "_miss", "_peak", "_regions")
 
     def __init__(self, capacity: int) -> None:
         bins = len(KIND_CUTS) - 1
         self._cuts = list(KIND_CUTS)
         """Bin i lies between cut i and cut i + 1."""
         self._miss = [blank(capacity) for _ in range(bins)]
-        self._doubt = [blank(capacity) for _ in range(bins)]
-        self._doubts = [0] * bins
-        """The number of bits in each bitmap of doubt."""
+        """For each bin, the slots that admit no value in it."""
+        self._doubt: list[set[int]] = [set() for _ in range(bins)]
+        """For each bin, the slots that admit some values in it and not others."""
         self._regions: dict[int, Region] = {}
         self._ends = 0
         """The number of cuts in all regions."""
@@ -148,12 +148,11 @@ class RangeIndex:
         for stretch in missed:
             for bits in self._miss[stretch]:
                 bits[slot] = 1
-        for bin_ in doubted:
-            self._doubt[bin_][slot] = 1
-            self._doubts[bin_] += 1
-        limit = self._limit()
+        most = self._most_doubts()
         for bin_ in reversed(doubted):
-            if self._doubts[bin_] > limit and len(self._miss) < MAX_BINS:
+            doubt = self._doubt[bin_]
+            doubt.add(slot)
+            if len(doubt) > most and len(self._miss) < MAX_BINS:
                 self._split(bin_)
 
     def remove(self, slot: int, region: Region) -> None:
@@ -164,29 +163,25 @@ class RangeIndex:
             for bits in self._miss[stretch]:
                 bits[slot] = 0
         for bin_ in doubted:
-            self._doubt[bin_][slot] = 0
-            self._doubts[bin_] -= 1
+            self._doubt[bin_].remove(slot)
         if len(self._regions) < self._peak // 4:
             self._join()
 
-    def exclude(self, position: Cut, failed: bitarray) -> bitarray | None:
+    def exclude(self, position: Cut, failed: bitarray) -> set[int]:
         """Set in `failed` the slots that certainly do not admit the value at `position`; return those in doubt."""
         bin_ = bisect_right(self._cuts, position) - 1
         failed |= self._miss[bin_]
-        return self._doubt[bin_] if self._doubts[bin_] else None
+        return self._doubt[bin_]
 
-    def settle(self, position: Cut, doubt: bitarray, passed: bitarray) -> None:
-        """Clear in `passed` the slots in doubt that turn out not to admit the value at `position`."""
-        for slot in (doubt & passed).search(1):
-            if not admits(self._regions[slot], position):
-                passed[slot] = 0
+    def admits(self, slot: int, position: Cut) -> bool:
+        """Whether the slot admits the value at `position`."""
+        return admits(self._regions[slot], position)
 
     def resize(self, capacity: int) -> None:
-        for bitmaps in (self._miss, self._doubt):
-            for bits in bitmaps:
-                fit(bits, capacity)
+        for bits in self._miss:
+            fit(bits, capacity)
 
-    def _limit(self) -> int:
+    def _most_doubts(self) -> int:
         return max(FEWEST_DOUBTS, isqrt(self._ends))
 
     def _place(self, region: Region) -> tuple[list[slice], list[int]]:
@@ -206,37 +201,31 @@ class RangeIndex:
 
     def _split(self, bin_: int) -> None:
         low, high = self._cuts[bin_ : bin_ + 2]
-        slots = list(self._doubt[bin_].search(1))
-        cuts = [cut for slot in slots for cut in self._regions[slot] if low < cut < high]
-        cuts.sort()
-        middle = cuts[len(cuts) // 2]
-        capacity = len(self._miss[bin_])
+        slots = self._doubt[bin_]
+        inside = sorted(cut for slot in slots for cut in self._regions[slot] if low < cut < high)
+        middle = inside[len(inside) // 2]
         self._cuts.insert(bin_ + 1, middle)
         self._miss.insert(bin_ + 1, self._miss[bin_].copy())
-        self._doubt[bin_ : bin_ + 1] = [blank(capacity), blank(capacity)]
-        self._doubts[bin_ : bin_ + 1] = [0, 0]
+        self._doubt[bin_ : bin_ + 1] = [set(), set()]
         for half, start, end in ((bin_, low, middle), (bin_ + 1, middle, high)):
-            miss, doubt = self._miss[half], self._doubt[half]
             for slot in slots:
                 region = self._regions[slot]
                 before = bisect_right(region, start)
                 if bisect_left(region, end) != before:
-                    doubt[slot] = 1
-                    self._doubts[half] += 1
+                    self._doubt[half].add(slot)
                 elif not before & 1:
-                    miss[slot] = 1
+                    self._miss[half][slot] = 1
 
     def _join(self) -> None:
+        """Join neighbouring bins while that leaves few slots in doubt."""
         self._peak = len(self._regions)
-        bin_, most = 0, self._limit() // 2
+        bin_, most = 0, self._most_doubts() // 2
         while bin_ + 1 < len(self._miss):
-            one, other = self._miss[bin_], self._miss[bin_ + 1]
-            doubt = (one ^ other) | self._doubt[bin_] | self._doubt[bin_ + 1]
-            doubts = doubt.count()
-            if doubts > most or self._cuts[bin_ + 1] in KIND_CUTS:
+            one, other = self._miss[bin_ : bin_ + 2]
+            doubt = {*(one ^ other).search(1), *self._doubt[bin_], *self._doubt[bin_ + 1]}
+            if len(doubt) > most or self._cuts[bin_ + 1] in KIND_CUTS:
                 bin_ += 1
                 continue
             del self._cuts[bin_ + 1]
             self._miss[bin_ : bin_ + 2] = [one & other]
             self._doubt[bin_ : bin_ + 2] = [doubt]
-            self._doubts[bin_ : bin_ + 2] = [doubts]

@@ -171,6 +171,9 @@ class Memorised:
                 continue
             served.add(origin)
             self._serve_one(home, memory, serving, now)
+        # What is due again but no longer wanted, or waits for a predecessor, starts afresh when its turn comes.
+        for event_id in [each for each, state in serving.items() if state.again_at <= now]:
+            del serving[event_id]
 
     def due(self, home: int, now: float) -> Iterator[Memory]:
         """What a home wants and lacks, without the events that wait for a predecessor and those after them."""
@@ -205,19 +208,19 @@ class Memorised:
 
     # Time
 
-    def tick(self, now: float) -> None:
+    def tick(self, now: float) -> bool:
+        """Do what is due; whether there is something to serve."""
         for memory in self.met.expire(now):
             if memory.is_own:
                 self._outlet.lose(memory.event_id, memory.wanted & ~memory.delivered, Reason.EXPIRED)
             self._forgotten(memory)
-        if self._held_at is not None and self._held_at <= now:
-            self.met.release(now)
-            self._held_at = min((each.held_until for each in self.met if each.held_until > now), default=None)
-            self.serve_all(now)
         if self._flush_at is not None and self._flush_at <= now:
             self._flush()
-        if any(state.again_at <= now for serving in self._serving.values() for state in serving.values()):
-            self.serve_all(now)
+        is_released = self._held_at is not None and self._held_at <= now
+        if is_released:
+            self.met.release(now)
+            self._held_at = min((each.held_until for each in self.met if each.held_until > now), default=None)
+        return is_released or any(state.again_at <= now for each in self._serving.values() for state in each.values())
 
     def next_deadline(self) -> float | None:
         times = [state.again_at for serving in self._serving.values() for state in serving.values()]

@@ -42,6 +42,7 @@ from chapar.wire import (
     Unsubscribe,
     Want,
     decode_untrusted,
+    encode,
     encode_record,
 )
 from chapar.wire import (
@@ -163,7 +164,7 @@ class Node:
             return
         if self.config.record_frames:
             for frame in frames:
-                self.outlet.emit(frame_row(frame, 0, "rx", source, 0))
+                self.outlet.emit(frame_row(frame, len(encode(frame)), "rx", source, 0))
         if not self.station.peers.heard(source, now) and not isinstance(frames[0], (Beacon, Bye)):
             self._trickle.prompt(now)  # a stranger: contact is enough to introduce ourselves
         if isinstance(frames[0], Link):
@@ -225,7 +226,8 @@ class Node:
         for peer, _ in self._reassembly.expire(now):
             self.outlet.drop(Reason.REASSEMBLY, peer=peer)
         self.home.tick(now)
-        self.memorised.tick(now)
+        if self.memorised.tick(now):
+            self.brokerage.serve(now)
         self.brokerage.tick(now)
         self._integrity.tick(now)
         for peer in self.station.peers.expire(now):
@@ -289,7 +291,7 @@ class Node:
             Replay: self._if_tables(self.brokerage.on_replay),
             Digests: self._if_tables(self._on_digests),
             Listing: self._if_tables(self._integrity.on_listing),
-            Records: self._if_tables(self.brokerage.on_records),
+            Records: self._if_tables(self._on_records),
         }
 
     def _if_tables(self, handler: Callable[[Any, float], None]) -> Callable[[Any, float], None]:
@@ -322,6 +324,8 @@ class Node:
             if peer == self.index:
                 self._links.confirmed(beacon.sender, epoch, taken, now)
         before = self.station.peers.beacon(beacon, now)
+        if before is None:
+            self._links.peer_started(beacon.sender, beacon.incarnation)
         if before is None or beacon.flags & BeaconFlag.SOLICIT:
             self._trickle.prompt(now)
         if before is None or before.beacon[1:8] != beacon[1:8]:
@@ -406,6 +410,10 @@ class Node:
         interests = self.home.interests
         record = encode_record(FmtRecord(self.index, interests.version, 0, interests.announced()))
         self._links.send(to, Records(self.index, Table.FMT, (record,), 0))
+
+    def _on_records(self, frame: Records, now: float) -> None:
+        if self.brokerage.on_records(frame, now):
+            self._trickle.prompt(now)  # our digests have changed: the next broker on the way compares too
 
     def _on_digests(self, frame: Digests, now: float) -> None:
         self._integrity.on_digests(frame)
@@ -503,8 +511,7 @@ class Node:
             case Duty.INHERIT | Duty.RESUME:
                 self._checkout.cancel()
                 self.brokerage.hear_self(now)
-                for peer in self.station.adjoining_brokers():
-                    self._integrity.noticed(peer, now, is_new=duty is Duty.INHERIT)
+                self._inherit(now, at_once=duty is Duty.INHERIT)
                 self.brokerage.serve(now)
             case Duty.CHECK_OUT:
                 self.outlet.emit(RoleRow(self.roles.role, self.roles.why))
@@ -515,6 +522,14 @@ class Node:
                 self._checkout.cancel()
                 self.fmt.clear()
                 self.memorised.drop_tables()
+
+    def _inherit(self, now: float, *, at_once: bool) -> None:
+        """Ask one adjoining broker for the tables; with the others, and after a short dismissal, digests will tell."""
+        for place, peer in enumerate(self.station.adjoining_brokers()):
+            if at_once and place == 0:
+                self._integrity.compare_with(peer)
+            else:
+                self._integrity.noticed(peer, now, is_new=False)
 
     def _after_checkout(self, now: float) -> None:
         if self.roles.role is Role.CHECKING_OUT and self._checkout.is_done:
@@ -534,6 +549,7 @@ class Node:
     def _beacon(self, now: float) -> None:
         if self.station.is_broker:
             self.brokerage.hear_self(now)
+            self.brokerage.serve(now)
         beacon = compose(
             self.station,
             self.home.interests,

@@ -238,8 +238,10 @@ class Sessions:
 
     def take(self, incoming: Incoming, now: float) -> bool:
         """Queue an event for every client that wants it. False if one refused it: the home does not confirm it then."""
-        slots = self._matcher.match(incoming.event).indexes()
-        return all([self._give(self._by_slot[slot], incoming, now) for slot in slots])
+        is_safe = True
+        for slot in self._matcher.match(incoming.event).indexes():
+            is_safe &= self._give(self._by_slot[slot], incoming, now)
+        return is_safe
 
     def take_for(self, session: Session, incoming: Incoming, now: float) -> None:
         """Queue an event for one client that has just subscribed."""

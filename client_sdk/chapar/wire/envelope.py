@@ -14,7 +14,7 @@ protocol.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Final, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast
 
 import msgpack
 
@@ -39,6 +39,11 @@ from chapar.wire.frames import (
 )
 from chapar.wire.hot import hot_makers
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from chapar.wire.hot import Maker
+
 VERSION: Final = 1
 _HEADER_BYTES: Final = 3
 _LEAST_ELEMENTS: Final = 3
@@ -48,6 +53,16 @@ _NIL: Final = b"\xc0"
 _SHORT_LIST: Final = 64
 """Elements of a list that the quick way reads: a bomb of nested arrays, 1024 at most, then costs half a megabyte."""
 _SHORT_BYTES: Final = 4 * MTU
+_SHORT: Final[Mapping[str, Any]] = {
+    "use_list": False,
+    "max_str_len": MAX_STRING_BYTES,
+    "max_array_len": _SHORT_LIST,
+    "max_map_len": 0,
+    "max_ext_len": 0,
+}
+
+_WITH_FILTERS: Final = frozenset((Subscribe, Unsubscribe, Replay))
+"""Frames whose last field is a list of filters."""
 
 # One packer serves all frames: it holds configuration and a buffer that is empty between calls.
 _pack = msgpack.Packer().pack
@@ -55,17 +70,20 @@ _pack = msgpack.Packer().pack
 
 def encode(frame: Frame) -> bytes:
     """The frame as it travels."""
-    kind = KINDS[type(frame)]
-    if isinstance(frame, (Subscribe, Unsubscribe, Replay)):
-        return cast("bytes", _pack((VERSION, kind, *frame[:-1], [each.to_wire() for each in frame.filters])))
-    return cast("bytes", _pack((VERSION, kind, *frame)))
+    form = type(frame)
+    fields = (*frame[:-1], _to_wire(frame[-1])) if form in _WITH_FILTERS else frame
+    return cast("bytes", _pack((VERSION, KINDS[form], *fields)))
 
 
 def encode_record(record: Record) -> bytes:
     """A record of a table, as RECORDS carries it."""
     if isinstance(record, FmtRecord):
-        return cast("bytes", _pack((*record[:-1], [each.to_wire() for each in record.filters])))
+        return cast("bytes", _pack((*record[:-1], _to_wire(record.filters))))
     return cast("bytes", _pack(record))
+
+
+def _to_wire(filters: Any) -> list[list[Any]]:
+    return [each.to_wire() for each in filters]
 
 
 def decode_untrusted(datagram: bytes, *, nodes: int = DEFAULT_NODES) -> list[Frame]:
@@ -96,7 +114,8 @@ class Decoder:
     def __init__(self, nodes: int) -> None:
         assert 0 < nodes <= MAX_NODES, f"a network has 1 to {MAX_NODES} nodes"
         self._checks = {spec: tuple(rule(nodes) for rule in spec.rules) for spec in ALL_SPECS}
-        self._makers = {**dict.fromkeys(SPECS, self._frame), **hot_makers(nodes, VERSION, self._frame)}
+        by_table: dict[int, Maker] = {int(kind): self._frame for kind in SPECS}
+        self._makers = {**by_table, **hot_makers(nodes, VERSION, self._frame)}
         self._idle: list[msgpack.Unpacker] = []
 
     def frames_untrusted(self, datagram: bytes) -> list[Frame]:
@@ -104,7 +123,7 @@ class Decoder:
         return self._carefully(datagram) if frames is None else frames
 
     def record_untrusted(self, data: bytes, spec: Spec) -> Record:
-        array = _take_apart(data, only_one=True)[0]
+        array = _only_value(data)
         if type(array) is not tuple or len(array) != len(spec.rules):
             raise WireError(WireReason.SHAPE, "record")
         record: Record = self._checked(array, spec)
@@ -191,14 +210,18 @@ def _spec_of(array: Any) -> Spec:
 
 
 def _quick_unpacker() -> msgpack.Unpacker:
-    return msgpack.Unpacker(
-        use_list=False,
-        max_buffer_size=_SHORT_BYTES,
-        max_str_len=MAX_STRING_BYTES,
-        max_array_len=_SHORT_LIST,
-        max_map_len=0,
-        max_ext_len=0,
-    )
+    return msgpack.Unpacker(max_buffer_size=_SHORT_BYTES, **_SHORT)
+
+
+def _only_value(data: bytes) -> Any:
+    """The one value of `data`, quickly if no list in it is long."""
+    try:
+        value = msgpack.unpackb(data, **_SHORT)
+        if _pack(value) == data:
+            return value
+    except ValueError:
+        pass  # the careful way finds out why
+    return _take_apart(data, only_one=True)[0]
 
 
 def _take_apart(data: bytes, *, only_one: bool = False) -> list[Any]:

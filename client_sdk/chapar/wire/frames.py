@@ -345,7 +345,7 @@ def _want_keys(frame: Want) -> Want:
 U8: Final = uint(255)
 U32: Final = uint(U32_MAX)
 U64: Final = uint(U64_MAX)
-TABLE: Final = uint(max(Table))
+TABLE: Final = uint(len(Table) - 1)
 INDEX: Final = fields.index
 VECTOR: Final = fields.vector
 BODY: Final = fields.body

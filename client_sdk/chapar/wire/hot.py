@@ -74,4 +74,4 @@ def hot_makers(nodes: int, version: int, otherwise: Maker) -> Mapping[int, Maker
             return new(Publish, (sender, body))
         return otherwise(array)
 
-    return {Kind.LINK: link, Kind.EVENT: event, Kind.PUBLISH: publish}
+    return {int(Kind.LINK): link, int(Kind.EVENT): event, int(Kind.PUBLISH): publish}

@@ -1,0 +1,74 @@
+"""Multipoint relay selection."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chapar_olsr.mpr import select_mprs
+
+Graph = dict[int, frozenset[int]]
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Graph:
+    """A random graph with symmetric links."""
+    count = draw(st.integers(1, 14))
+    pairs = [(a, b) for a in range(count) for b in range(a)]
+    edges = draw(st.sets(st.sampled_from(pairs))) if pairs else set()
+    near: dict[int, set[int]] = {node: set() for node in range(count)}
+    for a, b in edges:
+        near[a].add(b)
+        near[b].add(a)
+    return {node: frozenset(neighbours) for node, neighbours in near.items()}
+
+
+def two_hop(graph: Graph, node: int) -> frozenset[int]:
+    reached = frozenset().union(*(graph[each] for each in graph[node]))
+    return reached - graph[node] - {node}
+
+
+def choose(graph: Graph, node: int) -> frozenset[int]:
+    return select_mprs(node, {each: graph[each] for each in graph[node]})
+
+
+@given(graphs())
+def test_relays_are_neighbours_that_cover_every_two_hop_neighbour(graph: Graph) -> None:
+    """Whatever the graph, the relays reach all that two hops can reach."""
+    for node in graph:
+        relays = choose(graph, node)
+        assert relays <= graph[node]
+        assert two_hop(graph, node) <= frozenset().union(*(graph[each] for each in relays))
+
+
+@given(graphs())
+def test_no_relay_is_redundant(graph: Graph) -> None:
+    """Without any one of its relays a node would lose a two-hop neighbour."""
+    for node in graph:
+        relays = choose(graph, node)
+        for relay in relays:
+            others = frozenset().union(*(graph[each] for each in relays - {relay}))
+            assert not two_hop(graph, node) <= others
+
+
+@given(graphs(), st.randoms(use_true_random=False))
+def test_the_order_in_which_neighbours_are_known_does_not_matter(graph: Graph, rng: object) -> None:
+    """Two nodes that know the same neighbourhood choose the same relays."""
+    for node in graph:
+        forward = {each: graph[each] for each in sorted(graph[node])}
+        backward = {each: graph[each] for each in sorted(graph[node], reverse=True)}
+        assert select_mprs(node, forward) == select_mprs(node, backward)
+
+
+def test_a_full_mesh_needs_no_relay() -> None:
+    """Where everyone hears everyone, nobody relays."""
+    graph = {node: frozenset(range(5)) - {node} for node in range(5)}
+    assert all(choose(graph, node) == frozenset() for node in graph)
+
+
+def test_ties_go_to_the_larger_degree_then_to_the_lower_index() -> None:
+    """Of neighbours that cover as much, the better connected one is taken, then the one with the lower index."""
+    equal = {1: frozenset({0, 9}), 2: frozenset({0, 9})}
+    assert select_mprs(0, equal) == {1}
+    better = {1: frozenset({0, 9}), 2: frozenset({0, 1, 9})}
+    assert select_mprs(0, better) == {2}
