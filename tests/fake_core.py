@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from chapar.errors import WireError
 from chapar.event import Event, EventId, event_id, peek_id
 from chapar.session import Acknowledge, Close, Deliver, Open, Opened, Publish, Receipt, Subscribe, Unsubscribe
-from chapar.wire import Ack, decode_untrusted, encode
+from chapar.wire import Ack, Nack, decode_untrusted, encode
 from chapar.wire import Publish as PublishFrame
 from chapard.core.effects import Answer, Drop, PublishRow, Reason, Save, Transmit
 
@@ -47,6 +47,8 @@ class FakeCore:
         self.saved = dict(saved or {})
         self.views: list[RouteView] = []
         self.batteries: list[float] = []
+        self.unicasts = 0
+        """Datagrams that arrived from `unicast`."""
         self.is_stopped = False
         self._effects: list[Effect] = []
         self._beacon_at = now + rng.uniform(0, BEACON_EVERY)
@@ -76,29 +78,33 @@ class FakeCore:
 
     # Inputs
 
-    def datagram_received(self, data: bytes, source: int, now: float) -> None:
+    def datagram_received(self, data: bytes, source: int, now: float) -> None:  # noqa: ARG002 - the core's interface
         try:
-            frames = decode_untrusted(data, nodes=self.config.nodes)
+            for frame in decode_untrusted(data, nodes=self.config.nodes):
+                if isinstance(frame, PublishFrame):
+                    self._take(frame.body)
+                elif isinstance(frame, Nack):
+                    self.unicasts += 1
         except WireError:
             self._effects.append(Drop(Reason.MALFORMED, source, None, None))
-            return
-        for frame in frames:
-            if isinstance(frame, PublishFrame):
-                self._take(frame.body)
 
-    def route_changed(self, view: RouteView, now: float) -> None:
+    def unicast(self, to: int) -> None:
+        """Send one datagram that floods nowhere."""
+        self._effects.append(Transmit(to, encode(Nack(self.index, 1, (1,)))))
+
+    def route_changed(self, view: RouteView, now: float) -> None:  # noqa: ARG002 - the core's interface
         self.views.append(view)
 
-    def battery_changed(self, level: float, now: float) -> None:
+    def battery_changed(self, level: float, now: float) -> None:  # noqa: ARG002 - the core's interface
         self.batteries.append(level)
 
-    def client_request(self, client: str, request: Request, now: float) -> None:
+    def client_request(self, client: str, request: Request, now: float) -> None:  # noqa: ARG002 - the core's interface
         match request:
             case Open():
                 self._on.add(client)
-                self._answer(client, Opened(self.incarnation, False, 0))
+                self._answer(client, Opened(self.incarnation, resumed=False, published=0, subscriptions=()))
                 for number, body in enumerate(self._queues.get(client, []), start=1):
-                    self._answer(client, Deliver(self.incarnation, number, body))
+                    self._answer(client, Deliver(self.incarnation, number, number - 1, body))
             case Close():
                 self._on.discard(client)
             case Subscribe(number, filter_):
@@ -115,7 +121,7 @@ class FakeCore:
             self._beacon_at = now + BEACON_EVERY
             self._effects.append(Transmit(None, encode(Ack(self.index, 1, 1))))
 
-    def stop(self, now: float) -> None:
+    def stop(self, now: float) -> None:  # noqa: ARG002 - the core's interface
         self.is_stopped = True
 
     # Outputs
@@ -123,7 +129,7 @@ class FakeCore:
     def next_deadline(self) -> float | None:
         return self._beacon_at
 
-    def drain(self, now: float) -> list[Effect]:
+    def drain(self, now: float) -> list[Effect]:  # noqa: ARG002 - the core's interface
         drained, self._effects = self._effects, []
         return drained
 
@@ -150,7 +156,7 @@ class FakeCore:
             queue = self._queues.setdefault(client, [])
             queue.append(body)
             if client in self._on:
-                self._answer(client, Deliver(self.incarnation, len(queue), body))
+                self._answer(client, Deliver(self.incarnation, len(queue), len(queue) - 1, body))
         self._effects.append(Transmit(None, encode(PublishFrame(self.index, body))))
 
     def _interested(self, event: Event) -> Iterator[str]:

@@ -21,8 +21,10 @@ class SimulationError(RuntimeError):
 class Clock:
     """Carries out actions in order of time, and at one time in the order in which they were asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_pending: int = MAX_PENDING, max_at_one_instant: int = MAX_AT_ONE_INSTANT) -> None:
         self.now = 0.0
+        self._max_pending = max_pending
+        self._max_at_one_instant = max_at_one_instant
         self._heap: list[tuple[float, int, Callable[[], None]]] = []
         self._sequence = 0
         self._at_this_instant = 0
@@ -32,8 +34,8 @@ class Clock:
 
     def at(self, time: float, action: Callable[[], None]) -> None:
         """Ask for `action` at `time`; a time that has passed means now."""
-        if len(self._heap) >= MAX_PENDING:
-            raise SimulationError(f"{MAX_PENDING} actions wait at t = {self.now:.3f} s: something has no end")
+        if len(self._heap) >= self._max_pending:
+            raise SimulationError(f"{self._max_pending} actions wait at t = {self.now:.3f} s: something has no end")
         self._sequence += 1
         heappush(self._heap, (max(time, self.now), self._sequence, action))
 
@@ -50,7 +52,9 @@ class Clock:
                 self.now = time
                 self._at_this_instant = 0
             self._at_this_instant += 1
-            if self._at_this_instant > MAX_AT_ONE_INSTANT:
-                raise SimulationError(f"over {MAX_AT_ONE_INSTANT} actions at t = {time:.6f} s: time does not advance")
+            if self._at_this_instant > self._max_at_one_instant:
+                raise SimulationError(
+                    f"over {self._max_at_one_instant} actions at t = {time:.6f} s: time does not advance"
+                )
             action()
         self.now = max(self.now, end)

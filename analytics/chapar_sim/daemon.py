@@ -34,6 +34,8 @@ BACKLOG: Final = 4096
 """Datagrams that wait in the socket of a daemon that hangs."""
 MAX_TICKS_AT_ONCE: Final = 1000
 """Ticks without time passing: a core whose deadline does not advance."""
+ROUNDING: Final = 1e-5
+"""Seconds by which going from local to true time and back may fall short of a deadline."""
 ARRIVED_LATE = "socket_full"
 
 
@@ -280,13 +282,11 @@ class Daemon:
         self._armed = None
         if self._is_paused:
             return
-        deadline = self.core.next_deadline()
-        if deadline is not None:
-            # Going from local to true time and back may round to just before the deadline.
-            self._latest = max(self._latest, min(deadline, self._now() + 1e-5))
-            if deadline <= self._latest:
-                self._count_tick()
-                self.core.tick(self._latest)
+        deadline, now = self.core.next_deadline(), self._now()
+        if deadline is not None and deadline <= now + ROUNDING:
+            self._latest = max(now, deadline)
+            self._count_tick()
+            self.core.tick(self._latest)
         self._carry_out()
 
     def _count_tick(self) -> None:

@@ -41,7 +41,7 @@ def range_links(positions: Mapping[int, Position], reach: float) -> Pairs:
     cells: dict[tuple[int, int], list[int]] = {}
     for node, (x, y) in positions.items():
         cells.setdefault((math.floor(x / reach), math.floor(y / reach)), []).append(node)
-    links = set()
+    links: set[tuple[int, int]] = set()
     for (column, row), here in cells.items():
         near = [node for c in (-1, 0, 1) for r in (-1, 0, 1) for node in cells.get((column + c, row + r), ())]
         for a in here:

@@ -135,10 +135,10 @@ def _judged(pool: ProcessPoolExecutor, seeds: Iterable[int]) -> Iterator[Outcome
     """Outcomes in order of seed, each as soon as it is there."""
     futures = [(seed, pool.submit(judge_seed, seed)) for seed in seeds]
     for seed, future in futures:
-        yield _outcome(seed, future)
+        yield outcome_of(seed, future)
 
 
-def _outcome(seed: int, future: Future[Outcome]) -> Outcome:
+def outcome_of(seed: int, future: Future[Outcome]) -> Outcome:
     """A run that ended in an exception is a failure of that seed like any other."""
     error = future.exception()
     if error is None:

@@ -21,7 +21,8 @@ def tables(case: Case) -> Iterable[Violation]:
     In every network that has stood unchanged for the stated bound: the nodes that the role rules make brokers are
     brokers; each of them knows, for every home of the network, filters that cover all its clients' subscriptions and no
     filter that none of them asked for; of a home that nobody can have heard of for the lease it knows nothing; and all
-    hold the same living memorised events with the same homes served.
+    hold the same living memorised events and know the same homes served, among them every home whose client has long
+    had the event.
     """
     last = {row.node: row for row in case.trace.snapshots if row.t >= case.trace.end - 1e-6}
     for spell in case.network.spells:
@@ -34,7 +35,7 @@ def tables(case: Case) -> Iterable[Violation]:
             yield Violation("tables", case.trace.end, what)
         for row in brokers:
             yield from _fmt(case, spell, row)
-        yield from _met(case, brokers)
+        yield from _met(case, spell, brokers)
 
 
 def _fmt(case: Case, spell: Spell, row: Snapshot) -> Iterable[Violation]:
@@ -66,7 +67,8 @@ def _texts(filters: Iterable[Filter]) -> list[str]:
     return sorted(map(str, filters))
 
 
-def _met(case: Case, brokers: list[Snapshot]) -> Iterable[Violation]:
+def _met(case: Case, spell: Spell, brokers: list[Snapshot]) -> Iterable[Violation]:
+    served = _served(case, spell)
     given_up = {row.event_id for row in case.trace.losses if row.reason in {"table_full", "discarded"}}
     for event_id in sorted({event_id for row in brokers for event_id in row.met} - given_up):
         if not _surely_alive(case, event_id):
@@ -77,6 +79,19 @@ def _met(case: Case, brokers: list[Snapshot]) -> Iterable[Violation]:
         elif len({row.met[event_id] for row in brokers}) > 1:
             views = "; ".join(f"{row.node}: {sorted(row.met[event_id])}" for row in brokers)
             yield Violation("tables", case.trace.end, f"brokers disagree who has event {name(event_id)}: {views}")
+        elif unknown := sorted(served.get(event_id, set()) - brokers[0].met[event_id]):
+            what = f"brokers do not know that homes {unknown} have event {name(event_id)}"
+            yield Violation("tables", case.trace.end, what)
+
+
+def _served(case: Case, spell: Spell) -> dict[EventId, set[int]]:
+    """Event → the homes of the network whose clients had it before the stated bound."""
+    since = case.trace.end - case.bounds.tables(spell.diameter)
+    found: dict[EventId, set[int]] = {}
+    for row in case.trace.delivered:
+        if row.home in spell.nodes and row.t <= since:
+            found.setdefault(row.event_id, set()).add(row.home)
+    return found
 
 
 def _surely_alive(case: Case, event_id: EventId) -> bool:

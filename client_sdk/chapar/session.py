@@ -63,11 +63,12 @@ Request = Open | Close | Subscribe | Unsubscribe | Publish | Acknowledge | Ping
 
 
 class Opened(NamedTuple):
-    """The session stands. `published` is the last publication the home accepted from it."""
+    """The session stands, with these subscriptions. `published` is the last publication the home accepted from it."""
 
     epoch: int
     resumed: bool
     published: int
+    subscriptions: tuple[int, ...]
 
 
 class Deliver(NamedTuple):
@@ -164,6 +165,10 @@ class ClientSession:
             case Receipt(number, id_):
                 if self._unconfirmed.pop(number, None) is not None:
                     self.receipts[number] = id_
+            case Refused(0, _) if self.is_on:
+                # The home took our silence, or its own restart, for OFF: say that we are here.
+                self.lost()
+                self.open()
             case Refused(number, reason):
                 self._unconfirmed.pop(number, None)
                 self._subscriptions.pop(number, None)
@@ -178,6 +183,8 @@ class ClientSession:
             self._epoch, self._taken = opened.epoch, 0
             self._ahead.clear()
         # What stands is stated again in full: the home may have lost, or never heard, any part of it.
+        gone = [number for number in opened.subscriptions if number not in self._subscriptions]
+        self._requests += [Unsubscribe(number) for number in gone]
         self._requests += [Subscribe(number, filter_) for number, filter_ in self._subscriptions.items()]
         self._requests += [Publish(number, event) for number, event in self._unconfirmed.items()]
 

@@ -86,7 +86,7 @@ def test_the_next_string_is_the_next(text: str, other: str) -> None:
     assert other.startswith(text) is (other >= text and (beyond is None or other < beyond))
 
 
-@given(numbers, st.integers(0, MAX_NODES - 1))
+@given(numbers, st.sampled_from((0, 1, 2, MAX_NODES - 1)) | st.integers(0, MAX_NODES - 1))
 def test_senders_are_node_indexes(bound: float, index: int) -> None:
     """The least index at or above, and above, any number, or none."""
     for least, holds in ((SENDERS.at_least(bound), index >= bound), (SENDERS.above(bound), index > bound)):

@@ -306,6 +306,17 @@ def test_tables_of_memory_agree() -> None:
         assert len(verdict(tables, book)) == violations
 
 
+def test_tables_of_memory_know_who_was_served() -> None:
+    """A home whose client has long had an event is known to have it; one that got it just now need not be."""
+    for t, violations in ((500.0, 1), (LONG - 1, 0)):
+        book = Tracebook(nodes=3, end=LONG).chain().wants(0, 3)
+        id_ = book.publish(100, 1, persistent=True)
+        book.deliver(t, 3, id_)
+        for node in (1, 2):
+            book.look(node, fmt={3: {"*"}}, met={id_: {1}})
+        assert len(verdict(tables, book)) == violations
+
+
 def test_tables_need_brokers() -> None:
     """A node that the role rules make a broker and that is none leaves its network without tables."""
     book = Tracebook(nodes=3, end=LONG).chain().look(1).look(2, is_broker=False)

@@ -164,7 +164,7 @@ class Brokerage:
 
     def _offer_here(self, memory: Memory, now: float) -> None:
         """A node without memory takes what others believe it has."""
-        if self._home.is_amnesiac and memory.delivered[self._station.index]:
+        if self._home.is_amnesiac and memory.delivered[self._station.index] and self._home.is_for_here(memory):
             self._home.take(incoming_of(memory, "memorised"), now)
 
     def serve(self, now: float) -> None:
@@ -319,6 +319,10 @@ class Brokerage:
         for home in self._fmt.expire(now):
             self._outlet.emit(InterestRow(None, key_of(home), "expire"))
             self._memorised.rewant(home)
+        for home in self._fmt.unheard(now):
+            # Floods are not repeated: on a lossy path a home's renewals can all be missed.
+            if self._station.is_broker and home != self._station.index and self._station.available[home]:
+                self._links.send(home, Want(self._station.index, Table.FMT, (key_of(home),), (0,)))
         if self._lease_at <= now:
             self._lease_at = now + self._lease_period
             if self._station.is_broker:

@@ -9,9 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from chapar.limits import DEFAULT_NODES, HOP_LIMIT, MAX_NODES, MTU
+from chapar.limits import (
+    DEFAULT_NODES,
+    HOP_LIMIT,
+    MAX_EVENT_BYTES,
+    MAX_FILTERS_PER_FRAME,
+    MAX_MESSAGE_BYTES,
+    MAX_NODES,
+    MTU,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,7 +37,7 @@ class QueuePolicy(StrEnum):
     NEWEST = "newest"
     """Drop the one that came."""
     REFUSE = "refuse"
-    """Take nothing: a local publisher is refused, a memorised event stays with the brokers, a real-time one is dropped."""
+    """Take nothing: a local publisher is refused, a memorised event stays with the brokers, a real-time one is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +96,8 @@ class Config:
     """Frames that wait for room in the window of one link."""
     reassembly_messages: int = 64
     reassembly_bytes: int = 4 * 1024 * 1024
-    reassembly_patience: float = 10.0
+    reassembly_patience: float = 20.0
+    """How long an incomplete message waits for its next fragment: longer than a link takes to repair one."""
 
     # Real-time events
     publish_patience: float = 5.0
@@ -113,7 +122,7 @@ class Config:
 
     # Integrity check
     sync_delay: float = 0.25
-    """How long a difference must stand before two old acquaintances compare tables: floods in flight settle meanwhile."""
+    """How long a difference must stand before old acquaintances compare tables: floods in flight settle meanwhile."""
     sync_retry: float = 2.0
 
     # Clients
@@ -132,10 +141,17 @@ class Config:
     record_frames: bool = False
     """Emit a row for every frame sent and received."""
 
+    @property
+    def hop_patience(self) -> float:
+        """How long a link without progress is tried: every repetition's delay, doubling up to `retry_max`."""
+        return sum(min(self.retry_first * 2**tries, self.retry_max) for tries in range(self.retries + 1))
+
     def __post_init__(self) -> None:
-        for name, low, high in (("nodes", 1, MAX_NODES), ("mtu", 256, 65507), ("broker_min", 1, MAX_NODES), ("retries", 1, 32)):
+        for name, low, high in _RANGES:
             _check(low <= getattr(self, name) <= high, f"{name} must be between {low} and {high}")
-        for name in ("beacon_min", "refresh_period", "retry_first", "sync_delay", "keep_alive", "serve_retry"):
+        for name in _COUNTS:
+            _check(getattr(self, name) >= 1, f"{name} must be at least 1")
+        for name in _TIMES:
             _check(getattr(self, name) > 0, f"{name} must be above 0 s")
         _check(self.beacon_min <= self.refresh_period, "beacon_min must not exceed refresh_period")
         _check(self.contact_periods >= 2, "contact_periods must be at least 2: one beacon may be lost")
@@ -143,7 +159,37 @@ class Config:
             self.subscription_lease >= 3 * self.refresh_period,
             "subscription_lease must be at least 3 refresh_period: it is renewed three times in its length",
         )
+        _check(self.retry_first <= self.retry_max, "retry_first must not exceed retry_max")
+        _check(
+            0 <= self.ack_delay < self.retry_first,
+            "ack_delay must be below retry_first: else all is repeated before it can be confirmed",
+        )
+        _check(
+            not self.hop_ack or self.reassembly_patience >= self.hop_patience,
+            f"reassembly_patience must be at least {self.hop_patience:.1f} s: a link repairs a fragment for so long",
+        )
         _check(0 <= self.power_critical <= self.power_low <= 1, "need 0 <= power_critical <= power_low <= 1")
+
+
+_RANGES: Final = (
+    ("nodes", 1, MAX_NODES),
+    ("mtu", 256, 65507),
+    ("hop_limit", 1, HOP_LIMIT),
+    ("broker_min", 1, MAX_NODES),
+    ("filters_per_home", 1, MAX_FILTERS_PER_FRAME),
+    ("retries", 1, 32),
+    ("reassembly_bytes", MAX_MESSAGE_BYTES, 2**40),
+    ("met_bytes", MAX_EVENT_BYTES, 2**40),
+)
+_COUNTS: Final = (
+    *("fmt_homes", "link_window", "link_queue", "reassembly_messages", "seen_limit", "outbox_limit", "met_events"),
+    *("persistent_events", "serve_window", "session_limit", "session_window", "session_queue"),
+    "subscriptions_per_client",
+)
+_TIMES: Final = (
+    *("beacon_min", "refresh_period", "retry_first", "sync_delay", "sync_retry", "keep_alive", "serve_retry"),
+    "session_retry",
+)
 
 
 def _check(holds: bool, message: str) -> None:  # noqa: FBT001 - an assertion with words

@@ -13,6 +13,7 @@ passing a record on does not make it younger.
 from __future__ import annotations
 
 from enum import Enum, auto
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 import mmh3
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from chapard.core.config import Config
     from chapard.core.nodevector import NodeVector
 
+ASK_SHARE = 0.75
+"""Share of a lease after which a home that should be there is asked itself: its renewals may have been lost."""
+ASK_PAUSES = 16
+"""That share in pauses between two questions."""
 REFUSED_SHARE = 0.9
 """Records older than this share of the lease are not taken: brokers would keep handing dying records to each other."""
 
@@ -69,6 +74,7 @@ class FMT:
         self._config = config
         self._records: dict[int, HomeRecord] = {}
         self._renewed: dict[int, float] = {}
+        self._asked: dict[int, float] = {}
         self._matcher = Matcher(config.nodes)
         self.tree = DigestTree()
 
@@ -146,12 +152,24 @@ class FMT:
                 self._matcher.remove(each, home)
             self.tree.discard(key_of(home))
             self._renewed.pop(home, None)
+            self._asked.pop(home, None)
 
     # Leases
 
     def renew(self, homes: Iterable[int], now: float) -> None:
         """These homes were heard of just now."""
         self._renewed.update((home, now) for home in homes if home in self._records)
+
+    def unheard(self, now: float) -> list[int]:
+        """Homes nobody has spoken of for most of their lease; each is named once in a while."""
+        overdue = ASK_SHARE * self._config.subscription_lease
+        pause = overdue / ASK_PAUSES
+        homes = []
+        for home in sorted(self._renewed):
+            if self._renewed[home] + overdue <= now and self._asked.get(home, -inf) + pause <= now:
+                self._asked[home] = now
+                homes.append(home)
+        return homes
 
     def expire(self, now: float) -> list[int]:
         """Forget the homes nobody has heard of for the length of a lease."""
@@ -164,7 +182,14 @@ class FMT:
         return silent
 
     def next_deadline(self) -> float | None:
-        return min(self._renewed.values(), default=0) + self._config.subscription_lease if self._renewed else None
+        """When a home is to be asked, or forgotten."""
+        lease = self._config.subscription_lease
+        pause = ASK_SHARE * lease / ASK_PAUSES
+        times = [
+            min(at + lease, max(at + ASK_SHARE * lease, self._asked.get(home, -inf) + pause))
+            for home, at in self._renewed.items()
+        ]
+        return min(times, default=None)
 
     def clear(self) -> None:
         for home in list(self._records):

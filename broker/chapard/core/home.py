@@ -92,7 +92,7 @@ class Home:
         self._announce(self.interests.add(filter_))
         # Instant notification (3.3.1): what this node holds itself comes at once, the rest from its broker.
         for memory in self._memorised.met:
-            if self._is_for_here(memory) and filter_.matches(memory.event):
+            if self.is_for_here(memory) and filter_.matches(memory.event):
                 self.sessions.take_for(session, incoming_of(memory, "instant"), now)
         if self.is_amnesiac:
             self.replays.append(filter_)
@@ -206,7 +206,8 @@ class Home:
             self._outlet.lose(event.id, here, Reason.NO_CLIENT)
         self.take(Incoming(event, body, inf, hops, "realtime"), now)
 
-    def _is_for_here(self, memory: Memory) -> bool:
+    def is_for_here(self, memory: Memory) -> bool:
+        """Whether clients of this home may have the event: it is addressed to nobody by name, or to us."""
         return not memory.event.to or self._station.index in memory.event.to
 
     # Disk

@@ -1,10 +1,12 @@
 """Filters as slots of bitmaps: all that an event matches, found by a few bitmap operations per attribute.
 
-Every filter here has a *slot*, its bit in all bitmaps. Each attribute in use excludes the slots whose constraints on
-it the event's value violates (`match_values`), or all that constrain it if the event lacks it; what no attribute has
-excluded matches, except for some in doubt. If few are left, each is compared with the event; if many are, only those
-in doubt. Slots are kept without gaps: the last filter moves into the place of one that
-leaves. Bitmaps grow by an eighth, so that adding is amortised, and shrink when three quarters are unused.
+Every filter here has a *slot*, its bit in all bitmaps. The slots that constrain an attribute which the event lacks are
+excluded by one bitmap, remembered for each set of names that events have (a *plan*). Each attribute that the event has
+excludes the slots whose constraints its value violates (`match_values`). What is left matches, but for some in doubt,
+which are compared with the event one by one.
+
+Slots are kept without gaps: the last filter moves into the place of one that leaves. Bitmaps grow by an eighth, so
+that adding is amortised, and shrink when three quarters are unused.
 
 The answer is wanted as node vectors. If far more filters match than there are nodes, it is cheaper to ask for each
 node whether a filter of it is among them, with a bitmap of the slots that each node holds.
@@ -13,7 +15,7 @@ node whether a filter of it is among them, with a bitmap of the slots that each 
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from bitarray.util import any_and
 
@@ -31,7 +33,9 @@ if TYPE_CHECKING:
 FEWEST_SLOTS: Final = 64
 """Length of the shortest bitmaps: shorter ones would save nothing beside their own headers."""
 FEW_LEFT: Final = 64
-"""Filters that are all compared with the event sooner than those in doubt among them are found."""
+"""Slots of which one finds those in doubt sooner than one looks at everything in doubt."""
+MAX_PLANS: Final = 32
+"""Sets of names for which a plan is remembered; making one costs a bitmap operation for each name that is lacking."""
 MATCHES_PER_NODE: Final = 4
 """Matches above which, for each node that holds any filter, nodes are asked for and not matches."""
 
@@ -101,10 +105,19 @@ class AttributeIndex:
                 index.resize(capacity)
 
 
+class Plan(NamedTuple):
+    """How to look up events with the same names."""
+
+    attributes: dict[str, AttributeIndex]
+    """Those of the attributes in use that the events have."""
+    lacking: bitarray
+    """The slots that constrain another attribute, and those that are no entry's."""
+
+
 class BitmapIndex:
     """Filters that constrain only attributes which have been opened for them."""
 
-    __slots__ = ("_entries", "_holders", "_vacant", "attributes")
+    __slots__ = ("_entries", "_holders", "_plans", "_vacant", "attributes")
 
     def __init__(self) -> None:
         self.attributes: dict[str, AttributeIndex] = {}
@@ -115,6 +128,8 @@ class BitmapIndex:
         """The bits that are no entry's."""
         self._holders: dict[int, bitarray] = {}
         """The slots that each node holds."""
+        self._plans: dict[tuple[str, ...], Plan] = {}
+        """By the names that events have."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -126,11 +141,13 @@ class BitmapIndex:
     def open(self, name: str) -> None:
         """Let filters constrain `name`."""
         self.attributes[name] = AttributeIndex(self.capacity)
+        self._plans.clear()
 
     def close(self, name: str) -> None:
         """Forget `name`, which no entry constrains any more."""
         assert not self.attributes[name].count, "entries that constrain the name have gone"
         del self.attributes[name]
+        self._plans.clear()
 
     def constraining(self, name: str) -> list[Entry]:
         """The entries that constrain `name`."""
@@ -152,7 +169,8 @@ class BitmapIndex:
             self._leave(last)
             self._entries[slot] = last
             self._occupy(last, slot)
-        self._vacant[len(self._entries)] = 1
+        for bits in self._shared():
+            bits[len(self._entries)] = 1
         if self.capacity > FEWEST_SLOTS and len(self._entries) < self.capacity // 4:
             self._resize(max(FEWEST_SLOTS, self.capacity // 2))
 
@@ -171,13 +189,11 @@ class BitmapIndex:
 
     def match(self, positions: Mapping[str, Cut], found: list[NodeVector]) -> None:
         """Append to `found` node vectors whose union is that of all entries that admit the values at `positions`."""
-        failed = self._vacant.copy()
+        plan = self._plans.get(tuple(positions)) or self._make_plan(tuple(positions))
+        failed = plan.lacking.copy()
         doubts = []
-        for name, attribute in self.attributes.items():
-            position = positions.get(name)
-            if position is None:
-                failed |= attribute.members
-                continue
+        for name, attribute in plan.attributes.items():
+            position = positions[name]
             if attribute.sets is not None:
                 attribute.sets.exclude(position, failed)
             if attribute.ranges is not None:
@@ -202,10 +218,23 @@ class BitmapIndex:
             nodes = [node for node, slots in self._holders.items() if any_and(slots, failed)]
             found.append(NodeVector.of(nodes, len(entries[0].vector)))
 
+    def _make_plan(self, names: tuple[str, ...]) -> Plan:
+        present = {name: self.attributes[name] for name in names if name in self.attributes}
+        lacking = self._vacant.copy()
+        for name, attribute in self.attributes.items():
+            if name not in present:
+                lacking |= attribute.members
+        if len(self._plans) >= MAX_PLANS:
+            del self._plans[next(iter(self._plans))]
+        plan = self._plans[names] = Plan(present, lacking)
+        return plan
+
     def _occupy(self, entry: Entry, slot: int) -> None:
         entry.slot = slot
         for name, region in entry.regions:
             self.attributes[name].add(slot, region)
+        for plan in self._plans.values():
+            plan.lacking[slot] = not all(name in plan.attributes for name, _ in entry.regions)
         for node in entry.vector.indexes():
             self.hold(entry, node)
 
@@ -216,9 +245,16 @@ class BitmapIndex:
             self.attributes[name].remove(entry.slot, region)
         entry.slot = -1
 
+    def _shared(self) -> list[bitarray]:
+        """The bitmaps in which the bits that are no entry's are set."""
+        return [self._vacant, *(plan.lacking for plan in self._plans.values())]
+
     def _resize(self, capacity: int) -> None:
-        grown = capacity - self.capacity
-        self._vacant.extend(~blank(grown)) if grown > 0 else fit(self._vacant, capacity)
+        for bits in self._shared():
+            grown = capacity - len(bits)
+            fit(bits, capacity)
+            if grown > 0:
+                bits[-grown:] = 1
         for bits in self._holders.values():
             fit(bits, capacity)
         for attribute in self.attributes.values():

@@ -9,8 +9,9 @@ in a bitmap of failed slots, those slots of theirs that do not admit it. Slots t
 In each bin it knows the slots that *miss* it, which admit no value there, and those in *doubt*, which admit some
 values and not others; the rest admit all of it. Only the survivors in doubt are compared with the value one by one.
 A bin in which too many slots are in doubt is split at the middle one of their cuts; the limit is about √E with E cuts
-in all regions, so that bins and doubts both grow with the square root of the number of filters. There are at most
-MAX_BINS bins. When three quarters of the slots have gone, bins that can be joined without much doubt are.
+in all regions, so that bins and doubts both grow with the square root of the number of filters, up to MAX_BINS bins.
+Bins are joined where that leaves few slots in doubt, when there are MAX_BINS of them (filters that come in ascending
+order leave many nearly empty ones behind), and when three quarters of the slots have gone.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from math import isqrt
 from typing import Final
 
 from bitarray import bitarray
+from bitarray.util import count_xor
 
 from chapard.core.match_region import KIND_CUTS, Cut, Region, admits
 
-MAX_BINS: Final = 512
-"""Bins of one attribute: beyond, their memory (two bits per filter and bin) outweighs the comparisons they save."""
+MAX_BINS: Final = 1024
+"""Bins of one attribute: their memory is one bit per filter and bin."""
 FEWEST_DOUBTS: Final = 16
 """Slots in doubt for which no bin is split: comparing them costs no more than the rest of a lookup."""
 DENSE_SHARE: Final = 256
@@ -118,7 +120,7 @@ class RangeIndex:
     """Slots that admit stretches of the line. Cost with b bins: a lookup O(log b) plus one bitmap operation, and a
     comparison for each slot in doubt; a change O(b) bit writes, and now and then a split."""
 
-    __slots__ = ("_cuts", "_doubt", "_ends", "_miss", "_peak", "_regions")
+    __slots__ = ("_cuts", "_doubt", "_ends", "_joined", "_miss", "_peak", "_regions")
 
     def __init__(self, capacity: int) -> None:
         bins = len(KIND_CUTS) - 1
@@ -133,6 +135,8 @@ class RangeIndex:
         """The number of cuts in all regions."""
         self._peak = 0
         """The largest number of slots since bins were last joined."""
+        self._joined = 0
+        """The number of cuts in all regions when bins were last joined."""
 
     def is_empty(self) -> bool:
         return not self._regions
@@ -154,6 +158,8 @@ class RangeIndex:
             doubt.add(slot)
             if len(doubt) > most and len(self._miss) < MAX_BINS:
                 self._split(bin_)
+        if len(self._miss) == MAX_BINS and self._ends > 2 * self._joined:
+            self._join()
 
     def remove(self, slot: int, region: Region) -> None:
         del self._regions[slot]
@@ -182,7 +188,8 @@ class RangeIndex:
             fit(bits, capacity)
 
     def _most_doubts(self) -> int:
-        return max(FEWEST_DOUBTS, isqrt(self._ends))
+        # With four times the average, half the bins at most are left when all that can be are joined.
+        return max(FEWEST_DOUBTS, isqrt(self._ends), 4 * self._ends // MAX_BINS)
 
     def _place(self, region: Region) -> tuple[list[slice], list[int]]:
         """The bins that the region misses, and, ascending, those that it neither misses nor fills."""
@@ -218,14 +225,15 @@ class RangeIndex:
 
     def _join(self) -> None:
         """Join neighbouring bins while that leaves few slots in doubt."""
-        self._peak = len(self._regions)
-        bin_, most = 0, self._most_doubts() // 2
+        self._peak, self._joined = len(self._regions), self._ends
+        bin_, most = 0, self._most_doubts()
         while bin_ + 1 < len(self._miss):
             one, other = self._miss[bin_ : bin_ + 2]
-            doubt = {*(one ^ other).search(1), *self._doubt[bin_], *self._doubt[bin_ + 1]}
-            if len(doubt) > most or self._cuts[bin_ + 1] in KIND_CUTS:
-                bin_ += 1
-                continue
-            del self._cuts[bin_ + 1]
-            self._miss[bin_ : bin_ + 2] = [one & other]
-            self._doubt[bin_ : bin_ + 2] = [doubt]
+            if self._cuts[bin_ + 1] not in KIND_CUTS and count_xor(one, other) <= most:
+                doubt = {*(one ^ other).search(1), *self._doubt[bin_], *self._doubt[bin_ + 1]}
+                if len(doubt) <= most:
+                    del self._cuts[bin_ + 1]
+                    self._miss[bin_ : bin_ + 2] = [one & other]
+                    self._doubt[bin_ : bin_ + 2] = [doubt]
+                    continue
+            bin_ += 1

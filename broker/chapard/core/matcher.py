@@ -9,7 +9,7 @@ cannot match is visited; no loop runs over all filters.
 2. *Content.* Filters with the same mask and values make a *group*. What they ask for beyond equality is decided by the
    group's `ContentIndex`: bitmaps per attribute, or short lists while they are few.
 3. *Many masks.* All masks of header elements may be in use (there are 16), and MAX_MASKS others. A filter whose mask is
-   one too many goes under the largest mask in use that is part of it; its other equalities are then content.
+   one too many goes under the header elements of it; its other equalities are then content.
 4. A filter that no event matches (`x < 1 and x > 2`) is kept, but indexed nowhere.
 
 Equal filters of several nodes are one entry with one node vector. Adding and removing touch only the entry's own
@@ -93,6 +93,8 @@ class Matcher:
         self._singles: dict[int, NodeVector] = {}
         self._entries: dict[Filter, MatcherEntry] = {}
         self._masks: dict[tuple[str, ...], Mask] = {}
+        self._attribute_masks = 0
+        """How many of the masks have names other than header elements."""
         self._plans: dict[tuple[str, ...], list[tuple[Getter, dict[Any, Group]]]] = {}
 
     def __len__(self) -> int:
@@ -216,17 +218,18 @@ class Matcher:
             del mask.groups[group.key]
             if not mask.groups:
                 del self._masks[mask.names]
+                self._attribute_masks -= not _is_header(mask.names)
                 self._plans.clear()
 
     def _mask(self, names: tuple[str, ...]) -> Mask:
-        """The mask for filters that ask for equality under `names`: that one, or the largest part of it in use."""
+        """The mask for filters that ask for equality under `names`: that one, or its header elements."""
         mask = self._masks.get(names)
         if mask is not None:
             return mask
-        if not _is_header(names) and sum(not _is_header(other) for other in self._masks) >= MAX_MASKS:
-            wanted = frozenset(names)
-            parts = [other for other in self._masks if wanted.issuperset(other)]
-            return self._mask(max(parts, key=len, default=()))
+        if not _is_header(names):
+            if self._attribute_masks >= MAX_MASKS:
+                return self._mask(tuple(name for name in names if name in HEADER))
+            self._attribute_masks += 1
         mask = self._masks[names] = Mask(names)
         self._plans.clear()
         return mask

@@ -199,7 +199,8 @@ class Memorised:
         """A home without memory has a new subscriber: send again what it had confirmed before it lost its disk."""
         wanted = list(filters)
         for memory in self.met:
-            if memory.delivered[home] and (memory.event.to or any(each.matches(memory.event) for each in wanted)):
+            is_for_home = not memory.event.to or home in memory.event.to
+            if memory.delivered[home] and is_for_home and any(each.matches(memory.event) for each in wanted):
                 self._send(home, memory, MAX_ATTEMPT, now)
 
     def _send(self, home: int, memory: Memory, attempt: int, now: float) -> None:

@@ -8,7 +8,7 @@ its group; every node on the way takes what is for itself and does the same with
 - Nothing loops: an event is accepted once per destination (and attempt), is never sent back to where it came from, and
   carries a hop limit.
 - When a link gives an event up, its RNV is grouped again over the routes of that moment. Destinations whose next hop is
-  still the dead one are lost, and the loss is recorded.
+  still the dead one, or a node that the event came from, are lost, and the loss is recorded.
 """
 
 from __future__ import annotations
@@ -34,19 +34,25 @@ class Multicast:
         self._links = links
         self._outlet = outlet
         self._nodes = station.config.nodes
-        self._accepted: dict[tuple[EventId, int], NodeVector] = {}
+        self._accepted: dict[tuple[EventId, int], tuple[NodeVector, tuple[int, ...]]] = {}
+        """By event and attempt: the destinations accepted, and the nodes it came from."""
 
     def __len__(self) -> int:
         return len(self._accepted)
 
     def accept(self, frame: EventFrame) -> NodeVector:
-        """The destinations of an arriving event that this node has not accepted before; they are its own to serve now."""
-        return self.first_seen(peek_id(frame.body), frame.attempt, NodeVector.from_wire(frame.rnv, self._nodes))
+        """The destinations of an arriving event that this node has not accepted before: its own to serve now."""
+        rnv = NodeVector.from_wire(frame.rnv, self._nodes)
+        return self.first_seen(peek_id(frame.body), frame.attempt, rnv, came_from=frame.sender)
 
-    def first_seen(self, event_id: EventId, attempt: int, rnv: NodeVector) -> NodeVector:
+    def first_seen(
+        self, event_id: EventId, attempt: int, rnv: NodeVector, *, came_from: int | None = None
+    ) -> NodeVector:
         key = (event_id, attempt)
-        before = self._accepted.pop(key, None)
-        self._accepted[key] = rnv if before is None else before | rnv
+        before, sources = self._accepted.pop(key, (None, ()))
+        if came_from is not None and came_from not in sources:
+            sources = (*sources, came_from)
+        self._accepted[key] = (rnv if before is None else before | rnv, sources)
         if len(self._accepted) > self._station.config.seen_limit:
             del self._accepted[next(iter(self._accepted))]
         return rnv if before is None else rnv & ~before
@@ -72,12 +78,14 @@ class Multicast:
             else:
                 self._links.send(next_hop, frame._replace(rnv=group.to_wire()))
 
-    def gave_up(self, dead: int, frame: EventFrame) -> None:
-        """The link to `dead` failed with this event on it: try the routes as they are now."""
-        rnv = NodeVector.from_wire(frame.rnv, self._nodes)
-        for next_hop, group in self._groups(rnv).items():
-            if next_hop is None or next_hop == dead:
-                self._outlet.lose(peek_id(frame.body), group, Reason.NO_ROUTE if next_hop is None else Reason.HOP_DEAD)
+    def gave_up(self, dead: int | None, frame: EventFrame) -> None:
+        """The link with this event on it failed, as `dead` is silent or (None) no longer next: try the routes of now."""
+        _, sources = self._accepted.get((peek_id(frame.body), frame.attempt), (None, ()))
+        for next_hop, group in self._groups(NodeVector.from_wire(frame.rnv, self._nodes)).items():
+            if next_hop is None or next_hop in sources:
+                self._outlet.lose(peek_id(frame.body), group, Reason.NO_ROUTE)
+            elif next_hop == dead:
+                self._outlet.lose(peek_id(frame.body), group, Reason.HOP_DEAD)
             else:
                 self._links.send(next_hop, frame._replace(rnv=group.to_wire()))
 

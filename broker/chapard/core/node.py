@@ -187,8 +187,8 @@ class Node:
             self._trickle.prompt(now)
         self._reconsider(now)
         for neighbour in sorted(gone):
-            for frame in self._links.withdraw(neighbour):
-                self._gave_up(neighbour, frame, now)
+            withdrawn = [(neighbour, frame) for frame in self._links.withdraw(neighbour)]
+            self._take_back(withdrawn, now, is_dead=neighbour not in view.routes)
 
     def client_request(self, client: str, request: Request, now: float) -> None:
         """Carry out a client's request; the answers are effects."""
@@ -263,8 +263,7 @@ class Node:
 
     def drain(self, now: float) -> list[Effect]:
         """What is to be done, in order. What was queued for one destination leaves packed."""
-        for peer, frame in self._links.failures():
-            self._gave_up(peer, frame, now)
+        self._take_back(self._links.failures(), now, is_dead=True)
         self._hand_over(now)
         self._links.flush(now)
         return self.outlet.drain()
@@ -422,23 +421,32 @@ class Node:
 
     # What could not be sent
 
-    def _gave_up(self, peer: int, frame: Frame, now: float) -> None:
-        """A frame comes back unconfirmed: its owner decides what becomes of it."""
-        known = self.station.peers.get(peer)
-        if known is not None and known.heard + self.config.retry_max < now:
-            self._lost(peer, now)
+    def _take_back(self, unsent: list[tuple[int, Frame]], now: float, *, is_dead: bool) -> None:
+        """Frames come back unconfirmed, oldest first, as their peer is dead or no longer next: their owners decide."""
+        for peer, frame in unsent:
+            known = self.station.peers.get(peer)
+            if known is not None and known.heard + self.config.retry_max < now:
+                self._lost(peer, now)
+            self._gave_up(peer if is_dead else None, frame, now)
+        # Each goes before what waits already, so the oldest goes there last.
+        for frame in [frame for _, frame in reversed(unsent) if isinstance(frame, Publish)]:
+            event = Event.decode_untrusted(frame.body)
+            patience = inf if event.delivery is not Delivery.REALTIME else now + self.config.publish_patience
+            self.home.requeue(Publication(event, frame.body, patience))
+
+    def _gave_up(self, dead: int | None, frame: Frame, now: float) -> None:
         match frame:
             case EventFrame(attempt=0):
-                self._multicast.gave_up(peer, frame)
-            case Publish(body=body):
-                event = Event.decode_untrusted(body)
-                patience = inf if event.delivery is not Delivery.REALTIME else now + self.config.publish_patience
-                self.home.requeue(Publication(event, body, patience))
+                self._multicast.gave_up(dead, frame)
+            case Publish():
+                pass  # goes back to the home
             case Delivered():
                 self.memorised.unconfirmed(frame, now)
+            case Replay(filters=filters):
+                self.home.replays += filters
             case _:
                 # Served again, or compared again with the next beacon.
-                self.outlet.drop(Reason.HOP_DEAD, peer=peer)
+                self.outlet.drop(Reason.HOP_DEAD, peer=dead)
 
     def _lost(self, peer: int, now: float) -> None:
         """A peer is gone, or said goodbye."""

@@ -141,12 +141,15 @@ def _candidates(station: Station, *, saves_power: bool) -> list[int]:
 
 
 def orphan_must_serve(station: Station) -> bool:
-    """Whether a node that found no broker goes on serving itself: until it hears a broker of a lower index."""
-    return not any(peer.index < station.index for peer in station.adjoining_brokers())
+    """Whether a node that found no broker goes on serving itself: until it hears a broker of a lower index, or its relay.
+
+    A relay is a broker by right, and stays one; among stand-ins the lowest remains.
+    """
+    return not any(peer.index < station.index or peer.index in station.relays for peer in station.adjoining_brokers())
 
 
 def choose_broker(station: Station) -> int | None:
-    """The broker for this node's events: itself, else the present one if it still serves, a relay, the nearest, the lowest."""
+    """The broker for this node's events: itself, else the present one if it serves, the nearest, a relay, the lowest."""
     if station.is_broker:
         return station.index
     brokers = [peer.index for peer in station.adjoining_brokers()]

@@ -132,7 +132,7 @@ class Sessions:
         if not session.is_on:
             session.is_on = True
             self._row(session, "on")
-        self._answer(client, Opened(session.epoch, resumed, max(session.published, default=0)))
+        self._answer(client, Opened(session.epoch, resumed, max(session.published, default=0), tuple(session.subscriptions)))
         self._repeat(session)
         self._pump(session, now)
         return session
@@ -261,7 +261,10 @@ class Sessions:
         if self._had(session, incoming):
             return True
         if self._is_full(session) and not self._make_room(session, incoming):
-            return not incoming.is_memorised or self._config.queue_policy is not QueuePolicy.REFUSE
+            if incoming.is_memorised and self._config.queue_policy is QueuePolicy.REFUSE:
+                return False
+            self._mark(session, incoming)  # what was dropped does not come back out of order
+            return True
         self._mark(session, incoming)
         after = session.queue[-1].number if session.queue else 0
         waiting = _Waiting(self._next_number(session), after, incoming, now)

@@ -12,7 +12,7 @@ ORIGIN_5 = b"\x00\x05" + bytes(8)
 ORIGIN_20 = b"\x00\x14" + bytes(8)
 START = fields.BODY_START
 
-GOOD = {
+GOOD: dict[str, tuple[fields.Rule, list[object]]] = {
     "uint": (fields.uint(300), [0, 1, 300]),
     "index": (fields.index, [0, 19]),
     "broker": (fields.broker, [0, 19, 65535]),
@@ -25,7 +25,7 @@ GOOD = {
     "row": (fields.row(fields.uint(9), fields.vector), [(1, b""), (9, b"\x01")]),
     "exactly": (fields.exactly(2, fields.uint(9)), [(0, 9)]),
 }
-BAD = {
+BAD: dict[str, list[tuple[object, str]]] = {
     "uint": [(-1, "range"), (301, "range"), (True, "type"), (1.0, "type"), (None, "type"), (b"\x01", "type")],
     "index": [(20, "range"), (-1, "range"), (False, "type")],
     "broker": [(20, "range"), (-1, "range"), (65534, "range"), (True, "type"), (1.0, "type")],
@@ -41,7 +41,7 @@ BAD = {
     "event_id": [(ORIGIN_20, "range"), (ORIGIN_5[:9], "range"), (ORIGIN_5 + b"\x00", "range"), (5, "type")],
     "key": [(b"\x00\x14", "range"), (ORIGIN_20, "range"), (b"\x00", "range"), (b"\x00\x01\x02", "range"), (1, "type")],
     "blob": [(b"", "range"), (b"abcd", "oversized"), ("abc", "type")],
-    "many": [((1, 2, 3), "oversized"), ((1, 10), "range"), ((b"",), "type"), ([1], "type"), (1, "type"), (None, "type")],
+    "many": [((1, 2, 3), "oversized"), ((1, 10), "range"), ((b"",), "type"), ([1], "type"), (None, "type")],
     "row": [((1,), "shape"), ((1, b"", 1), "shape"), ((b"", 1), "type"), ((10, b""), "range"), (1, "type")],
     "exactly": [((1,), "shape"), ((1, 2, 3), "shape"), ((1, 10), "range"), (None, "type")],
 }

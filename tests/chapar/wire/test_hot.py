@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies.frames import frames_by_kind, uints
 
 from chapar.errors import WireError
 from chapar.limits import HOP_LIMIT, MAX_EVENT_BYTES, U32_MAX, U64_MAX
@@ -15,6 +14,7 @@ from chapar.wire import VERSION, Frame, Kind, kind_of
 from chapar.wire.fields import check_values
 from chapar.wire.frames import SPECS
 from chapar.wire.hot import hot_makers
+from strategies.frames import frames_by_kind, uints
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,24 +30,26 @@ SUSPECT: tuple[Any, ...] = (
 )
 
 
-class AskedTheTable(Exception):
+class TableAskedError(Exception):
     """The maker did not accept the array."""
 
 
 def ask_the_table(_array: Any) -> Frame:
-    raise AskedTheTable
+    raise TableAskedError
 
 
 def quickly(kind: Kind, array: Any, nodes: int, otherwise: Callable[[Any], Frame] = ask_the_table) -> Frame | None:
     try:
         return hot_makers(nodes, VERSION, otherwise)[kind](array)
-    except (AskedTheTable, ValueError, TypeError):
+    except (TableAskedError, ValueError, TypeError):
         return None
 
 
 def by_the_table(kind: Kind, array: Any, nodes: int) -> bool:
     spec = SPECS[kind]
-    if type(array) is not tuple or len(array) != 2 + len(spec.rules) or type(array[0]) is not int or array[0] != VERSION:
+    if type(array) is not tuple or len(array) != 2 + len(spec.rules):
+        return False
+    if type(array[0]) is not int or array[0] != VERSION:
         return False
     try:
         check_values(array[2:], [rule(nodes) for rule in spec.rules])
@@ -99,7 +101,8 @@ def test_every_field_is_checked(kind: Kind) -> None:
 def test_what_is_no_array_of_the_kind_is_not_accepted(kind: Kind) -> None:
     """Byte strings, lists, and arrays of another length are not taken for frames."""
     length = 2 + len(SPECS[kind].rules)
-    for value in (bytes((VERSION, kind, *range(length - 2))), [VERSION, int(kind)], (VERSION, int(kind)), (1,) * (length + 1)):
+    start = (VERSION, int(kind))
+    for value in (bytes((*start, *range(length - 2))), [*start], start, (1,) * (length + 1)):
         assert quickly(kind, value, 256) is None
 
 

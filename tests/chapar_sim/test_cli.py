@@ -1,0 +1,102 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from chapar_sim.cli import main
+
+LIBRARY = Path(__file__).resolve().parents[2] / "deploy" / "scenarios"
+SMALL = """
+duration = 40
+settle = 20
+nodes = 3
+[topology]
+kind = "chain"
+[[client]]
+name = "pub"
+node = 1
+[[client.publish]]
+subject = "s"
+every = 2
+start = 5
+[[client]]
+name = "sub"
+node = 3
+[[client.subscribe]]
+subject = "s"
+"""
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    file = tmp_path / "small.toml"
+    file.write_text(SMALL)
+    return file
+
+
+def test_run_prints_a_summary(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A good run ends with 0 and a page that names the seed."""
+    assert main(["run", str(small), "--seed", "7"]) == 0
+    out = capsys.readouterr().out
+    assert "seed 7" in out
+    assert "every promise kept" in out
+
+
+def test_run_prints_json(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same figures for a program; the scenario's own seed unless another is given; one seed, one digest."""
+    digests = []
+    for seed in ([], ["--seed", "1"]):
+        assert main(["run", str(small), "--json", *seed]) == 0
+        figures = json.loads(capsys.readouterr().out)
+        digests.append(figures["digest"])
+        assert figures["events"]["realtime"]["delivered"] == 8
+    assert digests[0] == digests[1]
+
+
+def test_run_writes_the_datasets(small: Path, tmp_path: Path) -> None:
+    """With --out, every dataset is a file of JSON lines, the daemons' own rows among them."""
+    assert main(["run", str(small), "--out", str(tmp_path / "out")]) == 0
+    names = sorted(file.name for file in (tmp_path / "out").iterdir())
+    assert names == sorted(
+        f"{name}.jsonl"
+        for name in ("air", "deliveries", "frames", "interests", "publishes", "roles", "routes", "sessions")
+    )
+    publishes = (tmp_path / "out" / "publishes.jsonl").read_text().splitlines()
+    assert len(publishes) == 8
+
+
+def test_wrong_scenarios_end_with_one_line_and_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The file, the key and what to write; nothing on standard output, nothing written."""
+    file = tmp_path / "wrong.toml"
+    file.write_text(SMALL.replace("settle", "setle"))
+    assert main(["run", str(file), "--out", str(tmp_path / "out")]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", f"chapar-sim: {file}: setle: unknown key; did you mean settle?\n")
+    assert not (tmp_path / "out").exists()
+    assert main(["run", str(tmp_path / "none.toml")]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_an_output_directory_that_cannot_be_made_is_refused(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before the run, not after it."""
+    assert main(["run", str(small), "--out", str(small / "below-a-file")]) == 2
+    assert capsys.readouterr().err.startswith("chapar-sim: --out ")
+
+
+@pytest.mark.parametrize("arguments", [[], ["run"], ["fly"], ["run", "x.toml", "--seed", "-1"]])
+def test_wrong_usage_ends_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever is wrong with the command."""
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 2
+    assert "chapar-sim" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["chain", "full-mesh", "grid", "star"])
+def test_a_scenario_of_the_library_keeps_every_promise(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The small ones, from the file to the verdict."""
+    assert main(["run", str(LIBRARY / f"{name}.toml")]) == 0, capsys.readouterr().out

@@ -1,0 +1,128 @@
+"""The applications of a scenario."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from statistics import mean
+from typing import TYPE_CHECKING, Any
+
+from chapar_sim.scenario import Scenario
+from chapar_sim.world import World
+from fake_core import FakeCore
+
+if TYPE_CHECKING:
+    from chapar_sim.trace import Trace
+
+
+def run(*clients: dict[str, Any], seed: int = 1, **more: Any) -> Trace:
+    data = {"duration": 1000, "nodes": 3, "topology": {"kind": "full"}, "client": list(clients), **more}
+    return World(Scenario.from_dict(data), seed, FakeCore).run()
+
+
+def publisher(**stream: Any) -> dict[str, Any]:
+    return {"name": "pub", "node": 1, "publish": [{"subject": "s", **stream}]}
+
+
+def test_a_fixed_rate_is_kept() -> None:
+    """From start to stop, every so many seconds; or so many events and no more."""
+    assert [row.t for row in run(publisher(every=2, start=10, stop=17)).accepted] == [10, 12, 14, 16]
+    assert [row.t for row in run(publisher(every=2, count=3)).accepted] == [0, 2, 4]
+    assert [row.t for row in run(publisher(at=[5, 3])).accepted] == [3, 5]
+
+
+def test_a_poisson_stream_has_its_rate_and_its_spread() -> None:
+    """Gaps are exponential: their mean is one over the rate, and so is their deviation."""
+    times = [row.t for row in run(publisher(rate=2)).accepted]
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    assert 0.45 < mean(gaps) < 0.55
+    assert 0.4 < (sum((gap - 0.5) ** 2 for gap in gaps) / len(gaps)) ** 0.5 < 0.6
+
+
+def test_nothing_is_published_in_the_quiet_seconds() -> None:
+    """A stream without an end of its own ends when the scenario settles."""
+    trace = run(publisher(every=1), duration=100, settle=40)
+    assert max(row.t for row in trace.accepted) == 59
+
+
+def test_events_are_drawn_within_their_bounds() -> None:
+    """Attributes and payload sizes vary as the scenario says; header, lifetime and destinations are fixed."""
+    attributes = {"n": {"between": [1, 3]}, "x": {"between": [0.0, 1.0]}, "c": {"one_of": ["a", "b"]}, "f": 7}
+    stream = publisher(rate=1, attributes=attributes, payload=[5, 9], lifetime=3, to=[2])
+    events = [row.event for row in run(stream, duration=200).accepted]
+    assert {event.value("n") for event in events} == {1, 2, 3}
+    assert {event.value("c") for event in events} == {"a", "b"}
+    assert all(type(event.value("x")) is float for event in events)
+    assert {len(event.payload) for event in events} == {5, 6, 7, 8, 9}
+    assert {(event.value("f"), event.lifetime_ms, event.to, event.subject) for event in events} == {
+        (7, 3000, (2,), "s")
+    }
+
+
+def test_subscriptions_begin_and_end() -> None:
+    """At their times; only what was published between reaches the application."""
+    sub = {"name": "sub", "node": 2, "subscribe": [{"subject": "s", "start": 10.5, "stop": 13.5}]}
+    trace = run(publisher(every=1), sub, duration=20)
+    assert [(row.t, row.active) for row in trace.interests] == [(10.5, True), (13.5, False)]
+    assert [int(row.t) for row in trace.delivered] == [11, 12, 13]
+
+
+def test_subscribers_come_and_go() -> None:
+    """With hold and gap, interest alternates, and stays as it is once the scenario settles."""
+    sub = {"name": "sub", "node": 2, "subscribe": [{"subject": "s", "hold": 10, "gap": 5}]}
+    changes = run(sub, settle=100).interests
+    assert 80 < len(changes) < 160
+    assert all(row.active != later.active for row, later in pairwise(changes))
+    assert changes[-1].t < 900
+
+
+def test_clients_turn_on_and_off() -> None:
+    """Fixed periods are fixed, exponential ones are on average; when the scenario settles everyone is ON."""
+    fixed = {"name": "sub", "node": 2, "presence": {"on": 10, "off": 5, "law": "fixed"}}
+    times = [(round(row.t), row.on) for row in run(fixed, duration=40, settle=10).presence]
+    assert times == [(0, True), (10, False), (15, True), (25, False), (30, True)]
+    drawn = {"name": "sub", "node": 2, "presence": {"on": 10, "off": 5}}
+    rows = run(drawn, settle=50).presence
+    assert rows[-1].on
+    assert 90 < len(rows) < 170
+
+
+def test_a_schedule_is_followed() -> None:
+    """A client can begin OFF and be switched by the clock."""
+    client = {"name": "sub", "node": 2, "presence": {"first": "off", "schedule": [[10, "on"], [20, "off"]]}}
+    assert [(round(row.t), row.on) for row in run(client).presence] == [(10, True), (20, False)]
+
+
+def test_what_a_client_publishes_while_off_is_sent_when_it_is_on() -> None:
+    """It is dated by the application, and accepted later."""
+    client = {**publisher(at=[5]), "presence": {"first": "off", "schedule": [[10, "on"]]}}
+    sub = {"name": "sub", "node": 2, "subscribe": [{"subject": "s"}]}
+    trace = run(client, sub)
+    assert [row.t for row in trace.accepted] == [5]
+    assert [round(row.t) for row in trace.delivered] == [10]
+
+
+def test_clients_notice_a_crash_and_come_back() -> None:
+    """They lose their daemon when it crashes and open their session again when it is back, wishes and all."""
+    sub = {"name": "sub", "node": 2, "subscribe": [{"subject": "s"}]}
+    trace = run(publisher(every=1), sub, duration=40, fault=[{"kind": "crash", "at": 10.5, "until": 20.4, "node": 2}])
+    assert [(round(row.t, 1), row.on) for row in trace.presence if row.client == "sub"] == [
+        (0, True),
+        (10.5, False),
+        (20.5, True),
+    ]
+    assert [int(row.t) for row in trace.delivered] == [*range(11), *range(21, 40)]
+
+
+def test_clients_live_where_they_are_put() -> None:
+    """On named nodes, on all, or on as many as are drawn; several of one name carry their node's index."""
+    trace = run({"name": "a", "nodes": [1, 3]}, {"name": "b", "nodes": "all"}, {"name": "c", "random": 1})
+    homes = {row.client: row.home for row in trace.presence}
+    assert {name: home for name, home in homes.items() if name != "c"} == {
+        "a-1": 1,
+        "a-3": 3,
+        "b-1": 1,
+        "b-2": 2,
+        "b-3": 3,
+    }
+    drawn = {run({"name": "c", "random": 1}, seed=seed, duration=1).presence[0].home for seed in range(20)}
+    assert drawn == {1, 2, 3}

@@ -1,0 +1,646 @@
+"""Links: two of them over a medium that loses, repeats and reorders, in virtual time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from chapar.event import Event, event_id
+from chapar.limits import MAX_MISSING, U32_MAX
+from chapar.wire import Ack, Bye, Fragment, Frame, Link, Nack, Publish, Reassembly, Replay, decode_untrusted
+from chapard.core.config import Config
+from chapard.core.effects import Drop, FrameRow, Reason, Transmit
+from chapard.core.links import EPOCHS, Links, epoch_of, is_newer
+from chapard.core.outlet import Outlet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+CONFIG = Config(mtu=400)
+LARGE = 2000
+"""Payload that takes several datagrams."""
+START = 1000.0
+
+
+def publication(number: int, size: int = 10, sender: int = 0) -> Publish:
+    """A frame that is told from all others by its number."""
+    event = Event(payload=bytes(size)).accepted(id=event_id(sender, 1, number))
+    return Publish(sender, event.encode())
+
+
+class End:
+    """One end of a link: what arrived in order, what came back, and what it said on the air."""
+
+    def __init__(self, index: int, config: Config = CONFIG, incarnation: int = 1) -> None:
+        self.index = index
+        self.outlet = Outlet()
+        self.links = Links(index, incarnation, config, self.outlet)
+        self.arrived: list[Frame] = []
+        self.returned: list[Frame] = []
+        self.dropped: list[Drop] = []
+        self._reassembly = Reassembly(64, 2**22, config.reassembly_patience)
+
+    def take(self, data: bytes, now: float) -> None:
+        """Take one datagram, as a node does."""
+        frames = decode_untrusted(data, nodes=256)
+        if isinstance(frames[0], Link):
+            frames = self.links.receive(frames[0], frames[1:], now)
+        self.act(frames, now)
+
+    def act(self, frames: Iterable[Frame], now: float) -> None:
+        for frame in frames:
+            match frame:
+                case Ack():
+                    self.links.confirmed(frame.sender, frame.epoch, frame.cumulative, now)
+                case Nack():
+                    self.links.missing(frame.sender, frame.epoch, frame.missing, now)
+                case Fragment():
+                    message = self._reassembly.add(frame.sender, frame, now)
+                    if message is not None:
+                        self.arrived += decode_untrusted(message, nodes=256)
+                case _:
+                    self.arrived.append(frame)
+
+    def tick(self, now: float) -> None:
+        self.act(self.links.tick(now), now)
+
+    def drain(self, now: float) -> list[Transmit]:
+        """What goes on the air now."""
+        self.links.flush(now)
+        self.returned += [frame for _, frame in self.links.failures()]
+        effects = self.outlet.drain()
+        self.dropped += [effect for effect in effects if isinstance(effect, Drop)]
+        return [effect for effect in effects if isinstance(effect, Transmit)]
+
+
+def heard(transmits: Iterable[Transmit]) -> list[list[Frame]]:
+    """The datagrams, decoded."""
+    return [decode_untrusted(each.data, nodes=256) for each in transmits]
+
+
+@dataclass
+class Medium:
+    """Two ends, the air between them, and the time."""
+
+    one: End
+    two: End
+    rng: Random = field(default_factory=lambda: Random(0))
+    loss: float = 0.0
+    duplicate: float = 0.0
+    delay: tuple[float, float] = (0.001, 0.001)
+    now: float = START
+    air: list[tuple[float, int, End, bytes]] = field(default_factory=list)
+    said: list[Frame] = field(default_factory=list)
+    _order: count[int] = field(default_factory=count)
+
+    def settle(self, seconds: float = inf) -> None:
+        """Let time pass: until nothing is due any more, or for so many seconds."""
+        end = self.now + seconds
+        while True:
+            self._transmit(self.one, self.two)
+            self._transmit(self.two, self.one)
+            deadlines = [each.links.next_deadline() for each in (self.one, self.two)]
+            times = [time for time in deadlines if time is not None] + [time for time, *_ in self.air[:1]]
+            if min(times, default=inf) > end or not times:
+                self.now = max(self.now, end) if end < inf else self.now
+                return
+            self.now = max(self.now, min(times))
+            while self.air and self.air[0][0] <= self.now:
+                _, _, target, data = heappop(self.air)
+                target.take(data, self.now)
+            for each in (self.one, self.two):
+                each.tick(self.now)
+
+    def _transmit(self, source: End, target: End) -> None:
+        for datagram in source.drain(self.now):
+            self.said += decode_untrusted(datagram.data, nodes=256)
+            for _ in range(1 + (self.rng.random() < self.duplicate)):
+                if self.rng.random() >= self.loss:
+                    arrival = self.now + self.rng.uniform(*self.delay)
+                    heappush(self.air, (arrival, next(self._order), target, datagram.data))
+
+
+def is_subsequence(part: list[Frame], whole: list[Frame]) -> bool:
+    rest = iter(whole)
+    return all(frame in rest for frame in part)
+
+
+sizes = st.lists(st.one_of(st.integers(0, 300), st.just(LARGE)), min_size=1, max_size=25)
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    sizes=sizes,
+    back=st.integers(0, 10),
+    loss=st.floats(0, 0.85),
+    duplicate=st.floats(0, 0.5),
+    jitter=st.sampled_from([0.0, 0.05, 0.5]),
+    window=st.integers(1, 8),
+    pause=st.sampled_from([0.0, 0.3, 2.0]),
+    seed=st.integers(0, 2**32),
+)
+def test_every_frame_arrives_once_in_order_or_comes_back(
+    *, sizes: list[int], back: int, loss: float, duplicate: float, jitter: float, window: int, pause: float, seed: int
+) -> None:
+    """Whatever the medium does, no frame is lost without word: it arrives, once and in order, or is handed back."""
+    config = replace(CONFIG, link_window=window)
+    medium = Medium(
+        End(0, config), End(1, config), Random(seed), loss=loss, duplicate=duplicate, delay=(0.001, 0.001 + jitter)
+    )
+    frames: list[Frame] = [publication(number, size) for number, size in enumerate(sizes)]
+    backwards: list[Frame] = [publication(number, sender=1) for number in range(back)]
+    for number, frame in enumerate(frames):
+        medium.one.links.send(1, frame)
+        if number < back:
+            medium.two.links.send(0, backwards[number])
+        medium.settle(pause)
+    for frame in backwards[len(frames) :]:
+        medium.two.links.send(0, frame)
+    medium.settle()
+    for source, target, sent in ((medium.one, medium.two, frames), (medium.two, medium.one, backwards)):
+        assert is_subsequence(target.arrived, sent)
+        assert is_subsequence(source.returned, sent)
+        assert [frame for frame in sent if frame not in target.arrived and frame not in source.returned] == []
+        assert source.links.waiting() == 0
+        assert source.links.next_deadline() is None
+
+
+@settings(max_examples=40, deadline=None)
+@given(sizes=sizes, seed=st.integers(0, 2**32))
+def test_nothing_comes_back_while_retries_suffice(sizes: list[int], seed: int) -> None:
+    """At 20 % loss five repetitions are enough: all frames arrive in order and the sender gets none back."""
+    medium = Medium(End(0), End(1), Random(seed), loss=0.2, duplicate=0.2, delay=(0.001, 0.05))
+    medium.one.links = Links(0, 1, replace(CONFIG, retries=16, reassembly_patience=60.0), medium.one.outlet)
+    frames: list[Frame] = [publication(number, size) for number, size in enumerate(sizes)]
+    for frame in frames:
+        medium.one.links.send(1, frame)
+    medium.settle()
+    assert medium.two.arrived == frames
+    assert medium.one.returned == []
+
+
+# The numbering
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, EPOCHS // 2 - 1))
+def test_a_later_incarnation_has_a_newer_epoch(incarnation: int, later: int) -> None:
+    """Epochs are never 0, which means no confirmation, and order incarnations that are not half the range apart."""
+    earlier, newer = epoch_of(incarnation), epoch_of(incarnation + later)
+    assert 0 < earlier <= EPOCHS
+    assert is_newer(newer, earlier)
+    assert not is_newer(earlier, newer)
+    assert not is_newer(newer, newer)
+
+
+def test_a_restarted_sender_starts_afresh() -> None:
+    """Numbers of a new incarnation begin at 1 again and are taken; what the old one left in the air is stale."""
+    receiver = End(1)
+    old, new = End(0, incarnation=7), End(0, incarnation=8)
+    for number in range(3):
+        old.links.send(1, publication(number))
+        late = old.drain(START)
+        if number < 2:
+            receiver.take(late[0].data, START)
+    new.links.send(1, publication(10))
+    receiver.take(new.drain(START)[0].data, START)
+    receiver.take(late[0].data, START)
+    receiver.drain(START)
+    assert receiver.arrived == [publication(0), publication(1), publication(10)]
+    assert [drop.reason for drop in receiver.dropped] == [Reason.STALE]
+
+
+def test_a_peer_that_has_introduced_itself_starts_afresh_whatever_its_epoch() -> None:
+    """After a beacon of a new incarnation even an epoch that looks older counts; the same incarnation changes nothing."""
+    receiver = End(1)
+    old, new = End(0, incarnation=EPOCHS // 2 + 9), End(0, incarnation=3)
+    old.links.send(1, publication(0))
+    receiver.take(old.drain(START)[0].data, START)
+    receiver.links.peer_started(0, EPOCHS // 2 + 9)
+    old.links.send(1, publication(1))
+    receiver.take(old.drain(START)[0].data, START)
+    receiver.links.peer_started(0, 3)
+    receiver.links.peer_started(5, 3)
+    new.links.send(1, publication(2))
+    receiver.take(new.drain(START)[0].data, START)
+    assert receiver.arrived == [publication(0), publication(1), publication(2)]
+    receiver.drain(START)
+    assert receiver.dropped == []
+
+
+def test_a_restarted_receiver_goes_on_from_what_can_still_be_repeated() -> None:
+    """A receiver without memory starts at the oldest number the sender holds: nothing unconfirmed is skipped."""
+    sender, receiver = End(0), End(1)
+    for number in range(3):
+        sender.links.send(1, publication(number))
+        sender.drain(START)
+    sender.links.confirmed(1, epoch_of(1), 1, START)
+    sender.links.send(1, publication(3))
+    receiver.take(sender.drain(START)[0].data, START)
+    ((nack,),) = heard(receiver.drain(START))
+    assert nack == Nack(1, epoch_of(1), (2, 3))
+    assert receiver.arrived == []
+    sender.act([nack], START)
+    for datagram in sender.drain(START):
+        receiver.take(datagram.data, START)
+    assert receiver.arrived == [publication(1), publication(2), publication(3)]
+
+
+def test_a_confirmation_of_another_epoch_or_of_the_future_counts_for_nothing() -> None:
+    """Only what was sent in this incarnation can be confirmed or asked for."""
+    sender = End(0)
+    sender.links.send(1, publication(0))
+    sender.drain(START)
+    for epoch, taken in ((epoch_of(1) + 1, 1), (epoch_of(1), 2)):
+        sender.links.confirmed(1, epoch, taken, START)
+    sender.links.confirmed(9, epoch_of(1), 1, START)
+    sender.links.missing(1, epoch_of(1) + 1, [1], START)
+    sender.links.missing(9, epoch_of(1), [1], START)
+    sender.links.missing(1, epoch_of(1), [2], START)
+    assert sender.drain(START) == []
+    assert sender.links.withdraw(1) == [publication(0)]
+
+
+# Confirmation
+
+
+def test_traffic_both_ways_needs_no_ack() -> None:
+    """Confirmations ride on datagrams that go back anyway."""
+    medium = Medium(End(0), End(1))
+    for number in range(20):
+        medium.one.links.send(1, publication(number))
+        medium.two.links.send(0, publication(number, sender=1))
+        medium.settle(CONFIG.ack_delay / 2)
+    assert not any(isinstance(frame, Ack) for frame in medium.said)
+    assert len([frame for frame in medium.said if isinstance(frame, Link)]) == 40
+    medium.settle()
+    assert medium.one.returned == medium.two.returned == []
+
+
+def test_one_ack_confirms_many_datagrams() -> None:
+    """Without traffic back, one cumulative ACK follows `ack_delay` after the first datagram it confirms."""
+    medium = Medium(End(0), End(1))
+    for number in range(10):
+        medium.one.links.send(1, publication(number))
+        medium.settle(CONFIG.ack_delay / 20)
+    medium.settle(CONFIG.ack_delay / 2)
+    acks = [frame for frame in medium.said if isinstance(frame, Ack)]
+    assert acks == [Ack(1, epoch_of(1), 10)]
+    assert medium.one.links.withdraw(1) == []
+
+
+def test_a_beacon_carries_the_confirmations_that_wait() -> None:
+    """`acks` names every peer once, by index, and what it has told need not be told by ACK."""
+    receiver = End(1)
+    for peer in (7, 3):
+        sender = End(peer)
+        sender.links.send(1, publication(0, sender=peer))
+        receiver.take(sender.drain(START)[0].data, START)
+    assert receiver.links.acks() == ((3, epoch_of(1), 1), (7, epoch_of(1), 1))
+    assert receiver.links.acks() == ()
+    assert receiver.links.next_deadline() is None
+
+
+def test_a_repetition_is_confirmed_again() -> None:
+    """The sender repeats because the confirmation was lost: dropped as a duplicate, but confirmed once more."""
+    sender, receiver = End(0), End(1)
+    sender.links.send(1, publication(0))
+    (datagram,) = sender.drain(START)
+    receiver.take(datagram.data, START)
+    receiver.links.acks()
+    receiver.take(datagram.data, START + 1)
+    receiver.tick(START + 1 + CONFIG.ack_delay)
+    assert heard(receiver.drain(START + 2)) == [[Ack(1, epoch_of(1), 1)]]
+    assert [drop.reason for drop in receiver.dropped] == [Reason.DUPLICATE]
+    assert receiver.arrived == [publication(0)]
+
+
+# Gaps
+
+
+def numbered(end: End, *frames: Frame) -> list[bytes]:
+    """One datagram for each frame."""
+    datagrams = []
+    for frame in frames:
+        end.links.send(1, frame)
+        datagrams += [each.data for each in end.drain(START)]
+    return datagrams
+
+
+def test_a_gap_is_asked_for_at_once_and_mended_at_once() -> None:
+    """NACK leaves in the same instant, names exactly what is missing, and exactly that is repeated in the same instant."""
+    sender, receiver = End(0), End(1)
+    datagrams = numbered(sender, *(publication(number) for number in range(5)))
+    for place in (0, 2, 4):
+        receiver.take(datagrams[place], START)
+    asked = [frame for frames in heard(receiver.drain(START)) for frame in frames]
+    assert asked == [Nack(1, epoch_of(1), (2,)), Nack(1, epoch_of(1), (4,))]
+    assert receiver.arrived == [publication(0)]
+    sender.act(asked, START)
+    again = sender.drain(START)
+    assert [frames[1] for frames in heard(again)] == [publication(1), publication(3)]
+    for datagram in again:
+        receiver.take(datagram.data, START)
+    assert receiver.arrived == [publication(number) for number in range(5)]
+
+
+def test_a_gap_is_not_asked_for_twice_in_a_breath() -> None:
+    """What was asked for a moment ago is probably on its way; after half of `retry_first` it is asked for again."""
+    sender, receiver = End(0), End(1)
+    datagrams = numbered(sender, *(publication(number) for number in range(4)))
+    nacks = []
+    for place, later in ((1, 0.0), (2, 0.01), (3, CONFIG.retry_first / 2)):
+        receiver.take(datagrams[place], START + later)
+        nacks.append(heard(receiver.drain(START + later)))
+    missing = [[Nack(1, epoch_of(1), (1,))]]
+    assert nacks == [missing, [], missing]
+
+
+def test_two_requests_in_a_breath_are_one_repetition() -> None:
+    """A sender that has just repeated a datagram does not do it again for a second NACK on its heels."""
+    sender = End(0)
+    numbered(sender, publication(0))
+    sender.links.missing(1, epoch_of(1), [1], START)
+    sender.links.missing(1, epoch_of(1), [1], START + 0.01)
+    assert len(sender.drain(START + 0.01)) == 1
+    sender.links.missing(1, epoch_of(1), [1], START + CONFIG.retry_first)
+    assert len(sender.drain(START + CONFIG.retry_first)) == 1
+
+
+def test_what_cannot_be_repeated_is_not_waited_for() -> None:
+    """A header says how far back the sender can go; the receiver hands on what it held behind the lost gap."""
+    sender, receiver = End(0), End(1)
+    datagrams = numbered(sender, *(publication(number) for number in range(3)))
+    receiver.take(datagrams[1], START)
+    assert receiver.arrived == []
+    assert sender.links.withdraw(1) == [publication(number) for number in range(3)]
+    receiver.take(numbered(sender, publication(9))[0], START)
+    assert receiver.arrived == [publication(1), publication(9)]
+
+
+def test_a_receiver_gives_up_a_gap_later_than_the_sender() -> None:
+    """What is skipped counts as confirmed, so the sender must have handed it back before."""
+    sender, receiver = End(0), End(1)
+    datagrams = numbered(sender, publication(0), publication(1))
+    receiver.take(datagrams[1], START)
+    receiver.drain(START)
+    receiver.links.acks()
+    given_up = receiver.links.next_deadline()
+    assert given_up is not None
+    assert given_up > START + CONFIG.hop_patience + CONFIG.ack_delay
+    receiver.tick(given_up)
+    assert receiver.arrived == [publication(1)]
+    assert receiver.links.next_deadline() is None
+
+
+def test_a_receiver_waits_for_as_long_as_it_hears_the_sender() -> None:
+    """Any datagram of the sender shows that it may still repeat what is missing."""
+    sender, receiver = End(0), End(1)
+    datagrams = numbered(sender, publication(0), publication(1))
+    now = START
+    for _ in range(10):
+        receiver.take(datagrams[1], now)
+        receiver.tick(now)
+        now += CONFIG.hop_patience
+    receiver.take(datagrams[0], now)
+    assert receiver.arrived == [publication(0), publication(1)]
+
+
+@given(seq=st.integers(0, U32_MAX), behind=st.integers(0, U32_MAX))
+@example(seq=U32_MAX, behind=U32_MAX)
+@example(seq=3, behind=U32_MAX)
+@example(seq=0, behind=0)
+def test_an_absurd_header_costs_nothing(seq: int, behind: int) -> None:
+    """However far back a hostile header points, one NACK of legal numbers and bounded size is the answer."""
+    receiver = End(1)
+    receiver.links.receive(Link(0, 5, seq, behind, 0, 0), [Bye(0)], START)
+    for frames in heard(receiver.drain(START)):
+        (nack,) = frames
+        assert isinstance(nack, Nack)
+        assert len(nack.missing) <= MAX_MISSING
+        assert all(1 <= missing < seq for missing in nack.missing)
+    receiver.links.receive(Link(0, 5, U32_MAX, U32_MAX, 0, 0), [Bye(0)], START)
+    receiver.tick(START + 1000)
+    receiver.tick(START + 2000)
+    assert receiver.links.next_deadline() is None
+
+
+# Repetition
+
+
+def test_the_oldest_is_repeated_with_doubling_delays_then_all_comes_back() -> None:
+    """A silent peer costs `retries` repetitions of one datagram; then everything is handed back, oldest first."""
+    config = replace(CONFIG, link_window=2)
+    sender = End(0, config)
+    frames: list[Frame] = [publication(0), publication(1, LARGE), publication(2)]
+    medium = Medium(sender, End(1), loss=1.0)
+    for frame in frames:
+        sender.links.send(1, frame)
+    medium.settle(0.0)
+    times = []
+    while (deadline := sender.links.next_deadline()) is not None:
+        before = len(medium.said)
+        medium.settle(deadline - medium.now)
+        times.append(medium.now - START)
+        repeated = medium.said[before:]
+        assert repeated == [] or repeated[1] == frames[0]
+    expected = [0.4, 0.4 + 0.8, 0.4 + 0.8 + 1.6, 5.8, 8.8, config.hop_patience]
+    assert times == pytest.approx(expected)
+    assert sender.returned == frames
+    assert [frame.seq for frame in medium.said if isinstance(frame, Link)] == [1, 2, 1, 1, 1, 1, 1]
+
+
+def test_progress_starts_the_patience_anew() -> None:
+    """Retries count since the last confirmation, so a slow link is not a dead one."""
+    sender = End(0)
+    numbered(sender, *(publication(number) for number in range(10)))
+    now = START
+    for taken in range(10):
+        for _ in range(CONFIG.retries):
+            deadline = sender.links.next_deadline()
+            assert deadline is not None
+            now = deadline
+            sender.tick(now)
+        sender.links.confirmed(1, epoch_of(1), taken + 1, now)
+    sender.drain(now)
+    assert sender.returned == []
+    assert sender.links.next_deadline() is None
+
+
+def test_a_link_that_has_failed_can_be_used_again() -> None:
+    """The peer comes back: what is sent then arrives, and nobody waits for what was given up."""
+    medium = Medium(End(0), End(1), loss=1.0)
+    medium.one.links.send(1, publication(0))
+    medium.settle()
+    assert medium.one.returned == [publication(0)]
+    medium.loss = 0.0
+    medium.one.links.send(1, publication(1))
+    medium.settle(1.0)
+    assert medium.two.arrived == [publication(1)]
+
+
+# Withdrawal
+
+
+def test_withdrawal_takes_back_what_is_unconfirmed_oldest_first() -> None:
+    """Frames in the air and frames in the queue come back once each, confirmed ones do not, and no timer is left."""
+    sender = End(0, replace(CONFIG, link_window=3))
+    numbered(sender, publication(0), publication(1))
+    sender.links.confirmed(1, epoch_of(1), 1, START)
+    frames: list[Frame] = [publication(2, LARGE), publication(3)]
+    for frame in frames:
+        sender.links.send(1, frame)
+    sender.drain(START)
+    assert sender.links.waiting() > 0
+    assert sender.links.withdraw(1) == [publication(1), *frames]
+    assert sender.links.withdraw(1) == sender.links.withdraw(9) == []
+    assert sender.links.next_deadline() is None
+    assert sender.links.waiting() == 0
+    assert sender.links.failures() == []
+
+
+def test_a_frame_sent_twice_comes_back_twice() -> None:
+    """Sending is per call: one object given twice is two frames."""
+    sender = End(0)
+    frame = publication(0)
+    sender.links.send(1, frame)
+    sender.links.send(1, frame)
+    assert sender.links.withdraw(1) == [frame, frame]
+
+
+# Bounds
+
+
+def test_the_window_bounds_what_is_on_its_way() -> None:
+    """No more than `link_window` datagrams are unconfirmed; the next leaves when one is confirmed."""
+    sender = End(0, replace(CONFIG, link_window=4))
+    for number in range(10):
+        sender.links.send(1, publication(number, 300))
+    assert len(sender.drain(START)) == 4
+    assert sender.links.waiting() == 6
+    assert sender.drain(START) == []
+    sender.links.confirmed(1, epoch_of(1), 3, START)
+    assert [frames[1] for frames in heard(sender.drain(START))] == [publication(n, 300) for n in (4, 5, 6)]
+
+
+def test_a_full_queue_hands_the_frame_back() -> None:
+    """Beyond `link_queue` waiting frames `send` fails at once, counted, and what waits is not disturbed."""
+    sender = End(0, replace(CONFIG, link_queue=3))
+    frames = [publication(number) for number in range(5)]
+    for frame in frames:
+        sender.links.send(1, frame)
+    assert [frame for _, frame in sender.links.failures()] == frames[3:]
+    assert sender.links.withdraw(1) == frames[:3]
+    sender.drain(START)
+    assert sender.outlet.counters[Reason.QUEUE_FULL] == 2
+
+
+def test_a_receiver_holds_no_more_than_its_window() -> None:
+    """Behind a gap `link_window` datagrams are held; more are dropped, counted, and come again; the gap is let in."""
+    sender, receiver = End(0), End(1, replace(CONFIG, link_window=3))
+    datagrams = numbered(sender, *(publication(number) for number in range(8)))
+    for datagram in datagrams[1:]:
+        receiver.take(datagram, START)
+    receiver.drain(START)
+    assert [drop.reason for drop in receiver.dropped] == [Reason.QUEUE_FULL] * 4
+    receiver.take(datagrams[0], START)
+    assert receiver.arrived == [publication(number) for number in range(4)]
+    for datagram in datagrams[4:]:
+        receiver.take(datagram, START)
+    assert receiver.arrived == [publication(number) for number in range(8)]
+
+
+# What is not numbered
+
+
+@settings(max_examples=30, deadline=None)
+@given(sizes=sizes, loss=st.sampled_from([0.0, 0.3]), seed=st.integers(0, 2**32))
+def test_without_hop_ack_nothing_is_numbered_confirmed_or_repeated(sizes: list[int], loss: float, seed: int) -> None:
+    """Fire and forget: each frame leaves once, no timer runs, and nothing comes back."""
+    config = replace(CONFIG, hop_ack=False, link_window=1)
+    medium = Medium(End(0, config), End(1, config), Random(seed), loss=loss)
+    frames: list[Frame] = [publication(number, size) for number, size in enumerate(sizes)]
+    for frame in frames:
+        medium.one.links.send(1, frame)
+    medium.settle()
+    assert not any(isinstance(frame, Link | Ack | Nack) for frame in medium.said)
+    assert medium.one.returned == []
+    assert is_subsequence(medium.two.arrived, frames)
+    assert loss > 0 or medium.two.arrived == frames
+
+
+def test_loose_frames_are_not_numbered_and_share_datagrams_by_destination() -> None:
+    """Broadcasts and unnumbered frames leave in order, packed for each destination, before what is numbered."""
+    sender = End(0)
+    sender.links.send(1, publication(0))
+    loose: list[tuple[int | None, Frame]] = [
+        *((None, publication(number)) for number in (1, 2)),
+        (5, publication(3)),
+        (None, publication(4, 300)),
+        (None, publication(5, LARGE)),
+    ]
+    for to, frame in loose:
+        sender.links.send_loose(to, frame)
+    transmits = sender.drain(START)
+    contents = [(each.to, frames) for each, frames in zip(transmits, heard(transmits), strict=True)]
+    assert contents[:2] == [(None, [publication(1), publication(2)]), (5, [publication(3)])]
+    assert contents[2] == (None, [publication(4, 300)])
+    assert all(to is None and isinstance(frames[0], Fragment) for to, frames in contents[3:-1])
+    assert contents[-1][0] == 1
+    assert isinstance(contents[-1][1][0], Link)
+    assert all(len(each.data) <= CONFIG.mtu for each in transmits)
+    sender.links.withdraw(1)
+    assert sender.links.next_deadline() is None
+
+
+@given(sizes)
+def test_datagrams_are_filled_and_never_larger_than_the_mtu(sizes: list[int]) -> None:
+    """Frames for one node share numbered datagrams: any two neighbours together would not have fitted into one."""
+    sender = End(0)
+    for number, size in enumerate(sizes):
+        sender.links.send(1, publication(number, size))
+    transmits = sender.drain(START)
+    assert all(len(each.data) <= CONFIG.mtu for each in transmits)
+    decoded = heard(transmits)
+    for (before, after), first in zip(zip(transmits, transmits[1:], strict=False), decoded[1:], strict=False):
+        room = CONFIG.mtu - len(before.data)
+        assert len(encoded_size(first[1])) + 20 > room - 20 or len(after.data) > CONFIG.mtu // 2
+
+
+def encoded_size(frame: Frame) -> bytes:
+    from chapar.wire import encode
+
+    return encode(frame)
+
+
+# Records
+
+
+def test_frames_are_recorded_when_asked_for() -> None:
+    """With `record_frames` every frame sent is a row with its size, its peer, and how often it was sent before."""
+    sender = End(0, replace(CONFIG, record_frames=True))
+    frame = publication(0)
+    sender.links.send(1, frame)
+    sender.links.flush(START)
+    rows = [effect for effect in sender.outlet.drain() if isinstance(effect, FrameRow)]
+    assert [(row.kind, row.peer, row.retry, row.direction) for row in rows] == [
+        ("publish", 1, 0, "tx"),
+        ("link", 1, 0, "tx"),
+    ]
+    sender.links.missing(1, epoch_of(1), [1], START)
+    sender.links.flush(START)
+    rows = [effect for effect in sender.outlet.drain() if isinstance(effect, FrameRow)]
+    assert [row.retry for row in rows] == [1, 1]
+
+
+def test_a_frame_too_large_for_any_message_is_our_own_mistake() -> None:
+    """Nobody can put such a frame together, so `send` refuses it instead of trying."""
+    with pytest.raises(ValueError, match="larger than"):
+        End(0).links.send(1, Replay(0, ()) if False else Publish(0, bytes(600_000)))

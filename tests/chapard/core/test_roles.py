@@ -1,0 +1,295 @@
+"""Roles: who is appointed, what a dismissal sets going, and which broker a node chooses."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from chapar.wire import BeaconFlag
+from chapar_olsr.view import Route, RouteView
+from chapard.core.roles import TRANSITIONS, Cause, Duty, Role, Roles, Why, appointment, choose_broker, orphan_must_serve
+from chapard.core.station import Station
+from fake_network import (
+    QUICK,
+    FakeNetwork,
+    a_beacon,
+    chain,
+    cycle,
+    grid,
+    mesh,
+    neighbourhoods,
+    quick,
+    random_links,
+    route_views,
+    star,
+)
+
+if TYPE_CHECKING:
+    from fake_network import Links
+
+NOW = 100.0
+DTT = 30.0
+
+APPOINTED = {
+    "alone": (set(), {0: Why.ALONE}),
+    "pair": (chain(2), {0: Why.MESH, 1: Why.MESH}),
+    "chain5": (chain(5), {1: Why.MPR, 2: Why.MPR, 3: Why.MPR}),
+    "mesh4": (mesh(4), {0: Why.MESH, 1: Why.MESH}),
+    "star5": (star(5), {0: Why.MPR, 1: Why.REPLICA}),
+    "star5 around the last": (star(5, centre=4), {4: Why.MPR, 0: Why.REPLICA}),
+    "chain3": (chain(3), {1: Why.MPR, 0: Why.REPLICA}),
+    "grid9": (grid(3), {1: Why.MPR, 3: Why.MPR, 4: Why.MPR, 5: Why.MPR, 7: Why.MPR}),
+    "cycle4": (cycle(4), {0: Why.MPR, 1: Why.MPR}),
+}
+"""Networks, and by which rule of protocol.md which of their nodes are brokers; all others are not."""
+
+
+def stations(links: Links, nodes: int = 1) -> dict[int, Station]:
+    """The stations of a network whose routing has converged and whose nodes have all heard each other."""
+    found = {}
+    for index, view in route_views(neighbourhoods(links, range(nodes))).items():
+        here = found[index] = Station(index, 1, QUICK)
+        here.adopt(view, NOW)
+        for neighbour in sorted(view.neighbours):
+            here.peers.beacon(a_beacon(neighbour), NOW)
+    return found
+
+
+def appointed(links: Links, nodes: int = 1) -> dict[int, Why]:
+    verdicts = {index: appointment(here, saves_power=False) for index, here in stations(links, nodes).items()}
+    return {index: why for index, why in verdicts.items() if why is not Why.NONE}
+
+
+@pytest.mark.parametrize("name", APPOINTED)
+def test_the_rules_appoint_exactly_these_brokers(name: str) -> None:
+    """Alone, chosen as MPR, lowest two of a full mesh, replica of the only MPR (3.18): these and no others."""
+    links, expected = APPOINTED[name]
+    assert appointed(links) == expected
+
+
+@pytest.mark.parametrize("knows_mprs", [True, False])
+@pytest.mark.parametrize("name", APPOINTED)
+def test_a_network_comes_to_have_exactly_these_brokers(name: str, knows_mprs: bool) -> None:  # noqa: FBT001 - parameter
+    """Whether routing knows MPRs or nodes select relays from beacons, the same nodes end up as brokers."""
+    links, expected = APPOINTED[name]
+    network = FakeNetwork(links, nodes=[0], knows_mprs=knows_mprs)
+    network.run(15)
+    assert {i: network.nodes[i].roles.why for i in network.brokers} == expected
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_own_relay_selection_equals_that_of_routing_on_random_networks(seed: int) -> None:
+    """Where no MPR knowledge is in the views, beacons lead to the brokers that MPR knowledge would appoint."""
+    links = random_links(10, Random(seed), extra=6)
+    network = FakeNetwork(links, knows_mprs=False)
+    network.run(15)
+    assert network.brokers == set(appointed(links))
+
+
+def test_every_network_has_brokers_and_a_lone_mpr_one_replica() -> None:
+    """On every connected graph of four nodes every node is a broker or next to one, and one MPR alone has exactly one
+    replica, the lowest other index (it may take itself for a node of a full mesh, which comes to the same)."""
+    for chosen in range(1, 2**6):
+        links = {link for at, link in enumerate(combinations(range(4), 2)) if chosen >> at & 1}
+        adjacency = neighbourhoods(links, range(4))
+        views = route_views(adjacency)
+        if any(len(view.routes) < 3 for view in views.values()):
+            continue
+        found = appointed(links, 4)
+        assert all(node in found or adjacency[node] & found.keys() for node in adjacency)
+        mprs = set().union(*(view.mprs or () for view in views.values()))
+        if len(mprs) == 1:
+            assert found.keys() == mprs | {min(set(range(4)) - mprs)}
+
+
+def test_broker_min_sets_how_many_a_mesh_elects() -> None:
+    """The lowest `broker_min` indexes of a full mesh serve."""
+    config = quick(broker_min=3)
+    for index, view in route_views(neighbourhoods(mesh(5))).items():
+        here = Station(index, 1, config)
+        here.adopt(view, NOW)
+        assert (appointment(here, saves_power=False) is Why.MESH) == (index < 3)
+
+
+def test_neighbours_without_routes_yet_are_a_mesh() -> None:
+    """Routing that has found the links but no route counts as all within one hop."""
+    here = Station(0, 1, QUICK)
+    here.adopt(RouteView(0, frozenset({1})), NOW)
+    assert appointment(here, saves_power=False) is Why.MESH
+
+
+# Power
+
+
+def save_power(here: Station, *weak: int) -> None:
+    for index in weak:
+        here.peers.beacon(a_beacon(index, flags=BeaconFlag.LOW_POWER), NOW)
+
+
+def test_who_saves_power_is_not_elected_where_another_can_serve() -> None:
+    """In a mesh, weak nodes stand back and the next indexes take their place, and all agree about that."""
+    nodes = stations(mesh(4))
+    for index, here in nodes.items():
+        save_power(here, *({0, 2} - {index}))
+    verdicts = {i: appointment(here, saves_power=i in (0, 2)) for i, here in nodes.items()}
+    assert verdicts == {0: Why.NONE, 1: Why.MESH, 2: Why.NONE, 3: Why.MESH}
+
+
+def test_if_all_save_power_they_are_elected_as_ever() -> None:
+    """Standing back must not leave the network without a broker."""
+    nodes = stations(mesh(3))
+    for index, here in nodes.items():
+        save_power(here, *({0, 1, 2} - {index}))
+    verdicts = [appointment(here, saves_power=True) for here in nodes.values()]
+    assert verdicts == [Why.MESH, Why.MESH, Why.NONE]
+
+
+def test_a_weak_replica_stands_back_and_a_weak_relay_does_not() -> None:
+    """The replica is a choice, the relay holds the broker network together."""
+    nodes = stations(star(4))
+    save_power(nodes[2], 0, 1)
+    save_power(nodes[1], 0)
+    assert appointment(nodes[0], saves_power=True) is Why.MPR
+    assert appointment(nodes[1], saves_power=True) is Why.NONE
+    assert appointment(nodes[2], saves_power=False) is Why.REPLICA
+
+
+# The machine of roles
+
+
+def reach(role: Role) -> Roles:
+    """A machine in this role, by the shortest way."""
+    roles = Roles(DTT)
+    if role is not Role.REGULAR:
+        roles.consider(Why.MPR, NOW)
+    if role in (Role.DISMISSED, Role.CHECKING_OUT):
+        roles.consider(Why.NONE, NOW)
+    if role is Role.CHECKING_OUT:
+        roles.dtt_over(NOW)
+    assert roles.role is role
+    return roles
+
+
+def cause(roles: Roles, what: Cause) -> Duty | None:
+    match what:
+        case Cause.APPOINTED:
+            return roles.consider(Why.MPR, NOW)
+        case Cause.RELIEVED:
+            return roles.consider(Why.NONE, NOW)
+        case Cause.DTT_OVER:
+            return roles.dtt_over(NOW)
+        case Cause.CHECKED_OUT:
+            return roles.checked_out(NOW)
+
+
+MOVES = {
+    (Role.REGULAR, Cause.APPOINTED): (Role.BROKER, Duty.INHERIT),
+    (Role.BROKER, Cause.RELIEVED): (Role.DISMISSED, Duty.KEEP_TABLES),
+    (Role.DISMISSED, Cause.APPOINTED): (Role.BROKER, Duty.RESUME),
+    (Role.DISMISSED, Cause.DTT_OVER): (Role.CHECKING_OUT, Duty.CHECK_OUT),
+    (Role.CHECKING_OUT, Cause.APPOINTED): (Role.BROKER, Duty.RESUME),
+    (Role.CHECKING_OUT, Cause.CHECKED_OUT): (Role.REGULAR, Duty.DROP_TABLES),
+}
+
+
+@pytest.mark.parametrize(("role", "what"), list(product(Role, Cause)))
+def test_every_role_under_every_cause(role: Role, what: Cause) -> None:
+    """Six moves, as the report has them; every other pair of role and cause changes nothing and obliges to nothing."""
+    roles = reach(role)
+    to, duty = MOVES.get((role, what), (role, None))
+    assert cause(roles, what) is duty
+    assert roles.role is to
+    assert roles.holds_tables == (to is not Role.REGULAR)
+    assert set(TRANSITIONS) == set(MOVES)
+
+
+def test_a_dismissed_broker_keeps_its_tables_for_dtt() -> None:
+    """The machine has a deadline only while dismissed, DTT after the dismissal, however often it is confirmed."""
+    roles = reach(Role.BROKER)
+    assert roles.deadline is None
+    roles.consider(Why.NONE, NOW)
+    roles.consider(Why.NONE, NOW + 10)
+    assert roles.deadline == NOW + DTT
+    assert roles.tick(NOW + DTT - 0.1) is None
+    assert roles.tick(NOW + DTT) is Duty.CHECK_OUT
+    assert roles.deadline is None
+    assert roles.tick(NOW + 2 * DTT) is None
+
+
+def test_reappointment_within_dtt_ends_the_wait() -> None:
+    """A broker appointed again has no deadline left, and a second dismissal has a full DTT."""
+    roles = reach(Role.DISMISSED)
+    assert roles.consider(Why.MESH, NOW + 20) is Duty.RESUME
+    assert (roles.deadline, roles.why) == (None, Why.MESH)
+    roles.consider(Why.NONE, NOW + 25)
+    assert roles.deadline == NOW + 25 + DTT
+
+
+# Orphans
+
+
+def test_an_orphan_yields_to_a_broker_of_a_lower_index() -> None:
+    """Of several that served themselves the lowest goes on, so that one remains; regular peers do not count."""
+    here = stations(mesh(4))[2]
+    here.peers.beacon(a_beacon(3, is_broker=True), NOW)
+    assert orphan_must_serve(here)
+    here.peers.beacon(a_beacon(1, is_broker=True), NOW)
+    assert not orphan_must_serve(here)
+
+
+def test_an_orphan_yields_to_its_relay() -> None:
+    """A relay is a broker by right: once it serves, whoever stood in for it is not needed any more."""
+    here = stations(star(4, centre=3))[0]
+    assert orphan_must_serve(here)
+    here.peers.beacon(a_beacon(3, is_broker=True), NOW)
+    assert not orphan_must_serve(here)
+
+
+# The choice of a broker
+
+
+def choosing(index: int, brokers: set[int]) -> Station:
+    """A node of a chain of five that hears these brokers, near and far."""
+    here = stations(chain(5))[index]
+    for broker in sorted(brokers):
+        here.peers.beacon(a_beacon(broker, is_broker=True), NOW)
+    return here
+
+
+def test_a_broker_is_its_own() -> None:
+    """A broker chooses itself."""
+    here = choosing(2, {1, 3})
+    here.is_broker = True
+    assert choose_broker(here) == 2
+
+
+def test_a_node_without_brokers_has_none() -> None:
+    """Regular peers are not chosen."""
+    assert choose_broker(choosing(2, set())) is None
+
+
+def test_the_nearest_broker_is_chosen_then_a_relay_then_the_lowest() -> None:
+    """Adjacent before far, relay before non-relay, low index before high."""
+    assert choose_broker(choosing(0, {2, 3})) == 2
+    assert choose_broker(choosing(2, {0, 3})) == 3
+    assert choose_broker(choosing(2, {1, 3})) == 1
+    here = Station(5, 1, QUICK)
+    here.adopt(RouteView(5, frozenset({1, 2}), {1: Route(1, 1), 2: Route(2, 1)}, frozenset({2})), NOW)
+    for broker in (1, 2):
+        here.peers.beacon(a_beacon(broker, is_broker=True), NOW)
+    assert choose_broker(here) == 2
+
+
+def test_the_present_broker_is_kept_while_it_serves_nearby() -> None:
+    """A choice that still serves is not changed for a better one, unless it has moved away."""
+    here = choosing(2, {1, 3})
+    here.broker = 3
+    assert choose_broker(here) == 3
+    here.peers.beacon(a_beacon(3), NOW)
+    assert choose_broker(here) == 1
+    far = choosing(0, {1, 3})
+    far.broker = 3
+    assert choose_broker(far) == 1
