@@ -5,8 +5,8 @@
     client = network.client("c", at=2)
     client.subscribe(Filter(subject="x"))
 
-Time moves only in `run`. A datagram takes `DELAY` per hop; a unicast is carried by IP along the routes that the hosts have
-been told, over nodes without chapard too. Every datagram sent is kept in `sent`, so that a test can ask what
+Time moves only in `run`. A datagram takes `DELAY` per hop; a unicast is carried by IP along the routes that the hosts
+have been told, over nodes without chapard too. Every datagram sent is kept in `sent`, so that a test can ask what
 crossed the air and what it cost. The same seed gives the same run.
 """
 
@@ -20,6 +20,7 @@ from math import inf
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from chapar.limits import MAX_NODES
 from chapar.session import ClientSession
 from chapar.wire import NO_BROKER, Beacon, BeaconFlag, decode_untrusted, encode, kind_of
 from chapar_olsr.mpr import select_mprs
@@ -141,7 +142,7 @@ class Sent(NamedTuple):
     data: bytes
 
     def frames(self) -> list[Frame]:
-        return decode_untrusted(self.data, nodes=QUICK.nodes)
+        return decode_untrusted(self.data, nodes=MAX_NODES)
 
 
 @dataclass
@@ -240,6 +241,7 @@ class FakeNetwork:
                 for node in [node for node, deadline in self._deadlines.items() if deadline <= self.now]:
                     self.nodes[node].tick(self.now)
                     self.drain(node)
+                    assert self._deadlines.get(node, inf) > self.now, f"node {node} leaves undone what is due"
         self.now = end
 
     def drain(self, node: int) -> None:

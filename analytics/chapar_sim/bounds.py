@@ -59,38 +59,38 @@ class Bounds:
 
     def roles(self) -> float:
         """Until every node has the role that the network gives it: routing, then beacons to tell the neighbours."""
-        return self.convergence + self.tries() * self.config.beacon_min + self.config.orphan_patience
+        return self.convergence + 2 * self.config.beacon_min + self.config.orphan_patience
 
     def hop(self) -> float:
         """Until what one broker holds is held by its adjacent broker: a beacon, then an exchange with repetitions."""
-        exchange = self.config.sync_delay + 8 * self.delay
-        if self.loss > 0:
-            exchange += self.config.sync_retry * math.ceil(self.tries() / 2)
-        return 2 * self.config.beacon_min + exchange
+        repairs = math.ceil(self.tries() / 4) if self.loss > 0 else 0
+        return self.config.beacon_min + self.config.sync_delay + 8 * self.delay + repairs * self.config.sync_retry
+
+    def silence(self) -> float:
+        """How long, in bad luck, nothing is heard from a neighbour that is there: some refresh periods."""
+        return self.config.refresh_period * math.ceil(self.tries() / 3)
 
     def settle(self, diameter: int) -> float:
         """Until every broker of an unchanged network holds what any of them, or a publisher's home, held."""
-        return self.roles() + self.config.refresh_period * self._silences() + (diameter + 1) * self.hop()
+        return self.roles() + self.silence() + (diameter + 1) * self.hop()
 
     def check_out(self) -> float:
         """Until a dismissed broker has handed over what only it held."""
-        return self.config.dismissal_time + self.tries() * self.config.sync_retry + self.config.refresh_period
+        return self.config.dismissal_time + self.tries() * self.config.sync_retry + self.silence()
 
     def deliver(self, diameter: int) -> float:
         """Until a home has what its chosen broker can serve it, once all brokers hold the event."""
         serving = self.config.serve_retry * self.tries() + self.config.order_patience + self.config.delivered_delay
-        return self.settle(diameter) + serving + self.crossing(diameter)
+        return self.silence() + self.hop() + serving + self.crossing(diameter)
 
     def crossing(self, diameter: int) -> float:
-        """Until an event has crossed the network hop by hop, or a hop has given up and said so."""
-        first, longest = self.config.retry_first, self.config.retry_max
-        waits = [min(first * 2.0**attempt, longest) for attempt in range(self.config.retries + 1)]
-        repair = sum(waits) if self.loss > 0 else waits[0]
-        return (diameter + 1) * (repair + self.delay) + self.config.publish_patience
+        """Until an event has crossed the network hop by hop, each loss repaired."""
+        repairs = math.ceil(self.tries() / 3) if self.loss > 0 else 0
+        return (diameter + 1) * (repairs * 2 * self.config.retry_first + self.delay)
 
     def table_refreshes(self, diameter: int) -> int:
         """Refresh periods after the last fault within which every broker's tables equal the homes' truth."""
-        return math.ceil(2 * self.settle(diameter) / self.config.refresh_period)
+        return math.ceil(self.settle(diameter) / self.config.refresh_period) + 1
 
     def tables(self, diameter: int) -> float:
         """The same in seconds."""
@@ -107,7 +107,3 @@ class Bounds:
     def longest_life(self, lifetime: float, hops: int) -> float:
         """How long after its home took it an event may still be handed to an application."""
         return lifetime * (1 + self.drift) + (hops + 1) * (TRANSIT_SLACK + self.delay) + self.pauses + self.session()
-
-    def _silences(self) -> int:
-        """Refresh periods in which, in bad luck, nothing is heard from a neighbour."""
-        return max(2, math.ceil(self.tries() / 2))

@@ -77,8 +77,10 @@ def order(case: Case) -> Iterable[Violation]:
 def _may_be_late(case: Case, late: Delivered, young: Delivered, *, is_memorised: bool) -> bool:
     if not is_memorised:
         return case.history.wiped(late.home, young.t, late.t)
-    older = case.history.publications[late.event_id]
-    return not (case.oracle.overdue(older, late.client, young.t) or case.oracle.together(older, late.client, young.t))
+    older, younger = case.history.publications[late.event_id], case.history.publications[young.event_id]
+    # When the younger event took its place in the client's queue is not known: after it was published, for certain.
+    was_due = case.oracle.overdue(older, late.client, younger.asked)
+    return not (was_due or case.oracle.together(older, late.client, young.t))
 
 
 def matching(case: Case) -> Iterable[Violation]:

@@ -17,6 +17,7 @@ FILTERS: Final = (
     "level >= 7",
     "level < 7 and level > 1",
     'type = "t1"',
+    'group = "crew"',
     "*",
 )
 """Filters that overlap, cover and miss each other."""
@@ -56,12 +57,14 @@ def _stream(sketch: Sketch) -> Entry:
     """Publications of one kind: some two dozen of them."""
     rng = sketch.rng
     stream: Entry = {"subject": rng.choice(SUBJECTS), "attributes": {"level": {"between": [0, 9]}}}
-    stream |= {"rate": round(rng.uniform(0.1, 0.5), 2)} if sketch.chance(0.7) else {"every": sketch.between(1.5, 6)}
+    stream |= {"rate": round(rng.uniform(0.1, 0.8), 2)} if sketch.chance(0.7) else {"every": sketch.between(1, 6)}
     start = sketch.between(0, sketch.active / 3)
     stream |= {"start": start, "stop": round(rng.uniform(start + 10, sketch.active), 2)}
     stream["payload"] = [0, 1500] if sketch.chance(0.15) else [0, 100]
     if sketch.chance(0.3):
         stream["type"] = rng.choice(("t1", "t2"))
+    if "groups" in sketch.config and sketch.chance(0.5):
+        stream["group"] = "crew"
     kind = rng.random()
     if kind < 0.45:
         stream["lifetime"] = rng.choice((5.0, 20.0, 60.0, 300.0, 600.0))

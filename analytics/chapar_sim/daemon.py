@@ -8,9 +8,10 @@ from __future__ import annotations
 from functools import partial
 from math import inf
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from chapar_sim.clock import SimulationError
+from chapar_sim.corruption import scramble
 from chapar_sim.trace import NodeChange, RecordedLoss, Snapshot
 from chapard.core.effects import Answer, Drop, Effect, Loss, Reason, Save, Transmit
 from chapard.core.roles import Role
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from chapar_sim.scenario import NodeSpec
     from chapar_sim.trace import Trace
     from chapard.core.config import Config
+    from chapard.core.node import Node
 
 LOCAL_START: Final = 1_700_000_000.0
 """What local clocks show at the start: a daemon whose disk was wiped still gets a higher incarnation than before."""
@@ -200,10 +202,9 @@ class Daemon:
         self._battery = level
         self._do(lambda core, now: core.battery_changed(level, now))
 
-    def corrupt(self, corruptor: Callable[[Any, Random], None], rng: Random) -> None:
-        if self.core is not None:
-            corruptor(self.core, rng)
-            self._carry_out()
+    def corrupt(self, rng: Random) -> None:
+        """Scramble the core's tables."""
+        self._do(lambda core, now: scramble(cast("Node", core), rng, now))
 
     def snapshot(self) -> Snapshot | None:
         """The core's tables now; None while the daemon is down."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 from chapar_sim.case import bounds_of
 from chapar_sim.crowd import add_clients
 from chapar_sim.scenario import Scenario
-from chapar_sim.themes import THEMES
+from chapar_sim.themes import THEMES, add_trouble
 
 Entry = dict[str, Any]
 
@@ -70,7 +70,7 @@ def draw(seed: int) -> Entry:
     """The scenario of a seed, as a TOML file would give it."""
     theme = THEMES[seed % len(THEMES)]
     sketch = Sketch(Random(f"swarm/{seed}"), theme.__name__)
-    steps = (_draw_config, _draw_radio, _draw_routes, theme, add_clients)
+    steps = (_draw_config, _draw_radio, _draw_routes, theme, add_trouble, add_clients)
     for step in steps:
         step(sketch)
     return sketch.to_dict(seed)
@@ -116,6 +116,8 @@ def _draw_config(sketch: Sketch) -> None:
         config.update(met_events=rng.randint(20, 60), persistent_events=rng.randint(4, 12))
     if sketch.chance(0.15):
         config.update(mtu=rng.choice((400, 700)))
+    if sketch.chance(0.15):
+        config["groups"] = {"crew": {"nodes": sorted(rng.sample(range(1, 9), 4))}}
 
 
 def _draw_radio(sketch: Sketch) -> None:
@@ -126,6 +128,8 @@ def _draw_radio(sketch: Sketch) -> None:
         radio["duplicate"] = sketch.between(0.02, 0.3)
     if sketch.chance(0.3):
         radio["mac_retries"] = rng.randint(1, 4)
+    if sketch.chance(0.1):
+        radio["rate"] = 2e6
 
 
 def _draw_routes(sketch: Sketch) -> None:

@@ -143,9 +143,8 @@ class Faults:
     # Wrong state and wrong frames
 
     def _corrupt(self, fault: FaultSpec) -> None:
-        if self._world.corruptor is not None:
-            for daemon in self._world.daemons_of(fault.nodes):
-                daemon.corrupt(self._world.corruptor, self._rng)
+        for daemon in self._world.daemons_of(fault.nodes):
+            daemon.corrupt(self._rng)
 
     def _duplicate(self, fault: FaultSpec) -> Callable[[], None]:
         radio = self._world.ip.radio

@@ -120,8 +120,8 @@ class History:
         return _spans([(0.0, True), *changes] if runs_first else changes, self.end)
 
     def wiped(self, node: int, start: float, end: float) -> bool:
-        """Whether the node lost its disk between `start` and `end`."""
-        return any(start <= t < end for t in self.wipes.get(node, ()))
+        """Whether the node lost its disk between `start` and `end`, both included."""
+        return any(start <= t <= end for t in self.wipes.get(node, ()))
 
     def matching(self, client: str, publication: Publication) -> list[Subscription]:
         """The client's subscriptions, past and present, that ask for this event; none if it is not for its node."""

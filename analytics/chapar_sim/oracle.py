@@ -11,8 +11,8 @@ What it claims is a lower bound, by these choices:
 - In a spell a copy has spread only after the settle time, and only to the nodes that the role rules make brokers.
 - A broker's copy counts for the dismissal time after the spell and no longer, unless the next spell lasts long enough
   to make it a broker again. A copy that only a dismissed broker holds counts once it has had time to check out.
-- The copy at the publisher's home counts until that node loses its disk. Copies that subscribers' homes keep do not
-  count at all.
+- The copy at the publisher's home counts until that node loses its disk, that of a broker until its tables are
+  corrupted as well. Copies that subscribers' homes keep do not count at all.
 - A home must be in one such spell with the brokers for the whole delivery time, knowing the subscription throughout,
   and the client must afterwards be ON for long enough, before the event expires.
 - A home that lost its disk after it may have confirmed the event is owed nothing: the network believes it served.
@@ -170,7 +170,7 @@ class Oracle:
         home = publication.home
         for up in self._history.up(home):
             ready = max(up.start, publication.taken)
-            if ready < up.end and not self._forgot(home, publication.taken, ready):
+            if ready < up.end and not self._history.wiped(home, publication.taken, ready):
                 yield Haven(frozenset({home}), ready, up.end, self._bounds.local())
 
     def _with_brokers(self, publication: Publication) -> Iterable[Haven]:
@@ -195,7 +195,7 @@ class Oracle:
         settle = self._bounds.settle(spell.diameter)
         ready = math.inf
         home, start = publication.home, max(spell.start, publication.taken)
-        if home in spell.nodes and not self._forgot(home, publication.taken, start):
+        if home in spell.nodes and not self._history.wiped(home, publication.taken, start):
             ready = start + settle
         holders = [node for node in copies if node in spell.nodes and self._holds(node, copies, spell.start)]
         if not self._brokers[spell].isdisjoint(holders):

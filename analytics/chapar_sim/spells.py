@@ -130,15 +130,15 @@ class Network:
                 break
         return reached
 
-    def latest_word(self, source: int, targets: frozenset[int]) -> float:
-        """The last moment at which a word of `source` could still reach one of `targets` before the end; -1 if none."""
+    def latest_word(self, source: int, targets: frozenset[int], t: float) -> float:
+        """The last moment at which a word of `source` could still reach one of `targets` before `t`; -1 if none."""
         reaching: set[int] = set(targets)
         for epoch in reversed(self._epochs):
-            if epoch.end <= epoch.start:
+            if epoch.start >= t:
                 continue
             reaching |= _closure(reaching, _followers((b, a) for a, b in epoch.links))
             if source in reaching:
-                return epoch.end
+                return min(epoch.end, t)
         return -1.0
 
     def _cut(self, trace: Trace) -> list[Epoch]:

@@ -195,8 +195,9 @@ def _air_table(air: Figures) -> str:
     per = air["per_delivery"]
     if per["bytes"] is not None:
         rows.append(("per delivery", f"{per['transmissions']:.1f}", f"{per['bytes']:.0f}"))
-    kinds = [f"{name} {each['frames']} ({each['bytes']} B)" for name, each in air["by_kind"].items()]
-    lines = [_table(rows), "frames: " + (", ".join(kinds) or "none")]
+    largest = sorted(air["by_kind"].items(), key=lambda item: (-item[1]["bytes"], item[0]))
+    kinds = [("frame", "frames", "bytes"), *((name, str(each["frames"]), str(each["bytes"])) for name, each in largest)]
+    lines = [_table(rows), "", _table(kinds)]
     if air["queue_overflows"]:
         lines.append(f"lost in full transmit queues: {air['queue_overflows']}")
     return "\n".join(lines)

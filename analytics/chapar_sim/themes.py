@@ -99,9 +99,19 @@ def storm(sketch: Sketch) -> None:
     _draw_graph(sketch, least=3, most=10)
     sketch.active = sketch.between(80, 130)
     for _ in range(sketch.rng.randint(2, 6)):
-        at = sketch.between(8, sketch.active - 15)
-        until = round(min(at + sketch.between(2, 25), sketch.active), 2)
-        sketch.faults.append(_trouble(sketch, at, until))
+        _befall(sketch)
+
+
+def add_trouble(sketch: Sketch) -> None:
+    """Now and then something happens that the theme did not ask for; a calm stays calm."""
+    if sketch.theme not in {calm.__name__, courier.__name__} and sketch.chance(0.3):
+        _befall(sketch)
+
+
+def _befall(sketch: Sketch) -> None:
+    at = sketch.between(8, sketch.active - 15)
+    until = round(min(at + sketch.between(2, 25), sketch.active), 2)
+    sketch.faults.append(_trouble(sketch, at, until))
 
 
 def _trouble(sketch: Sketch, at: float, until: float) -> Entry:
@@ -116,6 +126,7 @@ def _trouble(sketch: Sketch, at: float, until: float) -> Entry:
             {"at": at, "kind": "pause", "node": node, "until": round(min(until, at + 8), 2)},
             {"at": at, "kind": "skew", "node": node, "by": sketch.between(0.5, 20)},
             {"at": at, "kind": "corrupt", "node": node},
+            {"at": at, "kind": "battery", "node": node, "level": sketch.between(0.05, 0.5)},
             {"at": at, "kind": "garbage", "node": node, "rate": sketch.between(1, 20), "until": until},
             {"at": at, "kind": "replay", "node": node, "rate": sketch.between(1, 20), "until": until},
             {"at": at, "kind": "duplicate", "probability": sketch.between(0.1, 0.6), "until": until},

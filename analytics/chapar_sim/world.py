@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chapar_sim import workload
 from chapar_sim.clock import Clock
@@ -34,8 +34,8 @@ PROGRESS_STEPS = 400
 class World:
     """A scenario come to life. Make it, `run` it once, read the trace.
 
-    `node_factory` makes the cores, so that a test can put a faulty one in their place; `corruptor(core, rng)` scrambles
-    a core's tables for the fault "corrupt". With `record_rows`, the rows of the datasets are kept in the trace.
+    `node_factory` makes the cores, so that a test can put a faulty one in their place. With `record_rows`, the rows of
+    the datasets are kept in the trace.
     """
 
     def __init__(
@@ -44,12 +44,10 @@ class World:
         seed: int | None = None,
         node_factory: NodeFactory = Node,
         *,
-        corruptor: Callable[[Any, Random], None] | None = None,
         record_rows: bool = False,
     ) -> None:
         self.scenario = scenario
         self.seed = scenario.seed if seed is None else seed
-        self.corruptor = corruptor
         self.clock = Clock()
         self.trace = Trace()
         nodes = [spec.index for spec in scenario.nodes]

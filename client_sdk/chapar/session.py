@@ -1,8 +1,9 @@
 """A client's session with the daemon of its node: the messages both ends exchange, and the client's end as a machine.
 
-A session outlives its connections. The home numbers what it delivers, the client confirms cumulatively, and whatever was
-not confirmed comes again when the client is ON; publications are numbered the other way round. So neither side needs
-to know when exactly the other went away, and nothing is handed to the application twice:
+A session outlives its connections. The home numbers what it delivers, the client confirms cumulatively, and whatever
+was not confirmed comes again when the client is ON; publications are numbered the other way round, and a window of them
+is under way without a receipt. So neither side needs to know when exactly the other went away, and nothing is handed to
+the application, or to the network, twice:
 
 - a delivery with a number at or below the last one taken is a repetition, confirmed again and dropped;
 - a home that lost its disk opens a new epoch and starts numbering at 1; what it serves again from the network's memory
@@ -11,6 +12,7 @@ to know when exactly the other went away, and nothing is handed to the applicati
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from chapar.event import Event, EventId, peek_id
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 SEEN_LIMIT = 8192
 """Event ids remembered across epochs. A home that lost its disk is served at most its brokers' tables again."""
+PUBLISH_WINDOW = 32
+"""Publications under way without a receipt; a home can repeat the receipts of more than these."""
 
 
 class Open(NamedTuple):
@@ -72,7 +76,7 @@ class Opened(NamedTuple):
 
 
 class Deliver(NamedTuple):
-    """Delivery `number`, which follows delivery `after`: numbers between them were dropped at the home, not lost on the way."""
+    """Delivery `number`, which follows delivery `after`: numbers between them were dropped at the home, not lost."""
 
     epoch: int
     number: int
@@ -102,7 +106,10 @@ Message = Opened | Deliver | Receipt | Refused | Goodbye
 
 
 class ClientSession:
-    """The client's end. Drive it with `received` and the verbs; send what `requests` drains; hand `events` to the application."""
+    """The client's end. Drive it with the verbs and `received`, which returns events for the application.
+
+    Send the home what `requests` drains.
+    """
 
     def __init__(self) -> None:
         self.is_on = False
@@ -113,6 +120,7 @@ class ClientSession:
         self._numbers = 0
         self._subscriptions: dict[int, Filter] = {}
         self._unconfirmed: dict[int, Event] = {}
+        self._under_way: set[int] = set()
         self._requests: list[Request] = []
         self.receipts: dict[int, EventId] = {}
         self.refusals: dict[int, str] = {}
@@ -147,7 +155,7 @@ class ClientSession:
         """Publish, now or when ON again; `receipts[number]` appears once the home has the event."""
         number = self._next_number()
         self._unconfirmed[number] = event
-        self._when_on(Publish(number, event))
+        self._send_publications()
         return number
 
     def requests(self) -> list[Request]:
@@ -165,6 +173,7 @@ class ClientSession:
             case Receipt(number, id_):
                 if self._unconfirmed.pop(number, None) is not None:
                     self.receipts[number] = id_
+                self._send_publications()
             case Refused(0, _) if self.is_on:
                 # The home took our silence, or its own restart, for OFF: say that we are here.
                 self.lost()
@@ -173,6 +182,7 @@ class ClientSession:
                 self._unconfirmed.pop(number, None)
                 self._subscriptions.pop(number, None)
                 self.refusals[number] = reason
+                self._send_publications()
             case Goodbye():
                 self.lost()
         return []
@@ -186,7 +196,16 @@ class ClientSession:
         gone = [number for number in opened.subscriptions if number not in self._subscriptions]
         self._requests += [Unsubscribe(number) for number in gone]
         self._requests += [Subscribe(number, filter_) for number, filter_ in self._subscriptions.items()]
-        self._requests += [Publish(number, event) for number, event in self._unconfirmed.items()]
+        self._under_way.clear()
+        self._send_publications()
+
+    def _send_publications(self) -> None:
+        """Send what this connection has not carried yet: the oldest first, as far as the window goes."""
+        self._under_way &= self._unconfirmed.keys()
+        for number, event in islice(self._unconfirmed.items(), PUBLISH_WINDOW if self.is_on else 0):
+            if number not in self._under_way:
+                self._under_way.add(number)
+                self._requests.append(Publish(number, event))
 
     def _delivered(self, delivery: Deliver) -> list[Event]:
         if delivery.epoch != self._epoch:

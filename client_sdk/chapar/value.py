@@ -41,17 +41,22 @@ def kind_of(value: Value) -> Kind:
     return KIND_OF_TYPE[type(value)]
 
 
-class _NameFaults(dict[str, str | None]):
-    """Memory of `_name_fault`: names repeat from event to event, and this is the cheapest way to know them again.
+class NameFaults(dict[str, str | None]):
+    """Why no attribute can be called so, by name; None if one can. Never holds more than `limit` names.
 
-    It starts afresh when a hostile peer has filled it; names too long to be one are not remembered.
+    Names repeat from event to event, and this is the cheapest way to know them again. It starts afresh when a hostile
+    peer has filled it; names too long to be one are not remembered.
     """
+
+    def __init__(self, limit: int) -> None:
+        super().__init__()
+        self._limit = limit
 
     def __missing__(self, name: str) -> str | None:
         fault = _name_fault(name)
-        if len(self) >= _NAMES_REMEMBERED:
-            self.clear()
         if len(name) <= MAX_NAME:
+            if len(self) >= self._limit:
+                self.clear()
             self[name] = fault
         return fault
 
@@ -68,8 +73,7 @@ def _name_fault(name: str) -> str | None:
     return None
 
 
-_NAMES_REMEMBERED: Final = 1024
-name_fault: Final = _NameFaults().__getitem__
+name_fault: Final = NameFaults(limit=1024).__getitem__
 """Why no attribute can be called `name`, or None if one can."""
 
 

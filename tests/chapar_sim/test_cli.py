@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 from pathlib import Path
 
@@ -44,6 +46,22 @@ def test_run_prints_a_summary(small: Path, capsys: pytest.CaptureFixture[str]) -
     out = capsys.readouterr().out
     assert "seed 7" in out
     assert "every promise kept" in out
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_for_terminals(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A bar that grows to the end, on standard error; nothing of it where nobody watches."""
+    with contextlib.redirect_stderr(Terminal()) as terminal:
+        assert main(["run", str(small)]) == 0
+    bars = terminal.getvalue().split("\r")
+    assert len(bars) > 100
+    assert bars[-1] == f"[{'#' * 30}]   40.0 of 40 s\n"
+    main(["run", str(small)])
+    assert capsys.readouterr().err == ""
 
 
 def test_run_prints_json(small: Path, capsys: pytest.CaptureFixture[str]) -> None:

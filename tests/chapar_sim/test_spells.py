@@ -57,9 +57,10 @@ def test_latest_word_counts_carriers() -> None:
     """The last word of a node is the last moment from which a carrier could still bring it."""
     book = Tracebook(nodes=3, end=30).links(0, (1, 2)).links(10, (2, 3)).links(20)
     network = book.case().network
-    assert network.latest_word(1, frozenset({3})) == 10
-    assert network.latest_word(2, frozenset({3})) == 20
-    assert network.latest_word(3, frozenset({1})) == -1
+    assert network.latest_word(1, frozenset({3}), 30) == 10
+    assert network.latest_word(2, frozenset({3}), 30) == 20
+    assert network.latest_word(2, frozenset({3}), 15) == 15
+    assert network.latest_word(3, frozenset({1}), 30) == -1
 
 
 def test_roles_of_the_special_cases() -> None:

@@ -52,19 +52,28 @@ ANY_KIND = (Op.EQ, Op.NE)
 ORDERED = (*ANY_KIND, Op.LT, Op.LE, Op.GT, Op.GE)
 
 
-def constraints_on(name: str, of_numbers: Any = numbers, of_strings: Any = strings) -> st.SearchStrategy[Constraint]:
-    """Any legal constraint on `name`, with values from the given strategies."""
+def conditions(of_numbers: Any = numbers, of_strings: Any = strings) -> st.SearchStrategy[tuple[Op, Any]]:
+    """Any legal operator with its value, from the given strategies."""
     of_values = st.one_of(of_numbers, of_strings, st.booleans())
     return st.one_of(
-        st.builds(Constraint, st.just(name), st.sampled_from(ORDERED), st.one_of(of_numbers, of_strings)),
-        st.builds(Constraint, st.just(name), st.sampled_from(ANY_KIND), st.booleans()),
-        st.builds(Constraint, st.just(name), st.just(Op.PREFIX), of_strings),
-        st.builds(Constraint, st.just(name), st.just(Op.IN), st.lists(of_values, min_size=1, max_size=4).map(tuple)),
-        st.just(Constraint(name, Op.EXISTS)),
+        st.tuples(st.sampled_from(ORDERED), st.one_of(of_numbers, of_strings)),
+        st.tuples(st.sampled_from(ANY_KIND), st.booleans()),
+        st.tuples(st.just(Op.PREFIX), of_strings),
+        st.tuples(st.just(Op.IN), st.lists(of_values, min_size=1, max_size=4).map(tuple)),
+        st.just((Op.EXISTS, None)),
     )
 
 
-constraints = st.one_of(names, st.sampled_from(("type", "subject", "sender", "group"))).flatmap(constraints_on)
+def constraints_on(name: str, of_numbers: Any = numbers, of_strings: Any = strings) -> st.SearchStrategy[Constraint]:
+    """Any legal constraint on `name`, with values from the given strategies."""
+    return conditions(of_numbers, of_strings).map(lambda condition: Constraint(name, *condition))
+
+
+constraints = st.builds(
+    lambda name, condition: Constraint(name, *condition),
+    st.one_of(names, st.sampled_from(("type", "subject", "sender", "group"))),
+    conditions(),
+)
 filters = st.lists(constraints, max_size=6).map(Filter.of)
 
 event_ids: st.SearchStrategy[EventId] = st.builds(

@@ -1,4 +1,4 @@
-"""The broker's half of a node: the tables, how they are kept right, and what is done with events that enter the network.
+"""The broker's half of a node: the tables, how they are kept right, and what becomes of events that enter the network.
 
 It runs on every node that holds tables: brokers, and dismissed brokers until they have checked out. Those go on
 listening, which costs nothing and keeps their check-out small, but relay and serve no more.
@@ -31,6 +31,7 @@ from chapar.wire import (
 from chapard.core.effects import InterestRow, Reason
 from chapard.core.fmt import FMT, Merge, key_of
 from chapard.core.home import incoming_of
+from chapard.core.interests import MAX_VERSION
 from chapard.core.met import destinations
 from chapard.core.nodevector import NodeVector
 
@@ -106,7 +107,7 @@ class Brokerage:
         if not self._is_member(event, origin):
             return
         if event.delivery is not Delivery.REALTIME:
-            self._remember(event, body, event.lifetime_ms, self._vector(origin), now)
+            self._remember(event, body, event.lifetime_ms, self._vector(origin), origin, now)
             memory = self._memorised.met.get(event_id)
             if not self._station.is_broker and self._station.broker is not None and memory is not None:
                 # Dismissed a moment ago: the event goes on to whoever serves now.
@@ -143,9 +144,11 @@ class Brokerage:
             self._outlet.drop(Reason.FOREIGN, peer=frame.sender)
             return
         delivered = NodeVector.from_wire(frame.delivered, self._config.nodes)
-        self._remember(event, frame.body, frame.remaining_ms, delivered, now)
+        self._remember(event, frame.body, frame.remaining_ms, delivered, frame.sender, now)
 
-    def _remember(self, event: Event, body: bytes, remaining_ms: int, delivered: NodeVector, now: float) -> None:
+    def _remember(
+        self, event: Event, body: bytes, remaining_ms: int, delivered: NodeVector, came_from: int, now: float
+    ) -> None:
         """Keep an event; if it is news, tell the other brokers and serve the homes that wait for it."""
         if not self._is_member(event, origin_of(peek_id(body))):
             return
@@ -158,7 +161,7 @@ class Brokerage:
             return
         if self._station.is_broker and not memory.is_flooded:
             memory.is_flooded = True
-            self._memorised.flood(memory, now)
+            self._memorised.flood(memory, now, came_from=came_from)
         self._offer_here(memory, now)
         self.serve(now)
 
@@ -169,12 +172,10 @@ class Brokerage:
 
     def serve(self, now: float) -> None:
         """Serve our own clients, then the homes that have chosen us."""
-        if not self._station.is_broker:
-            return
-        here = self._station.index
-        for memory in self._memorised.due(here, now):
-            if self._home.take(incoming_of(memory, "memorised"), now):
-                self._memorised.confirm(memory.event_id, now)
+        if self._station.is_broker:
+            for memory in self._memorised.due(self._station.index, now):
+                if self._home.take(incoming_of(memory, "memorised"), now):
+                    self._memorised.confirm(memory.event_id, now)
         self._memorised.serve_all(now)
 
     def on_delivered(self, frame: Delivered, now: float) -> None:
@@ -189,12 +190,21 @@ class Brokerage:
     # Filters
 
     def on_subscribe(self, frame: Subscribe, now: float) -> None:
-        merged = self._fmt.add(frame.home, frame.version, frame.base, frame.filters, now)
-        self._merged(merged, frame, now)
+        if self._is_credible(frame.version, frame.sender):
+            merged = self._fmt.add(frame.home, frame.version, frame.base, frame.filters, now)
+            self._merged(merged, frame, now)
 
     def on_unsubscribe(self, frame: Unsubscribe, now: float) -> None:
-        merged = self._fmt.remove(frame.home, frame.version, frame.base, frame.filters, now)
-        self._merged(merged, frame, now)
+        if self._is_credible(frame.version, frame.sender):
+            merged = self._fmt.remove(frame.home, frame.version, frame.base, frame.filters, now)
+            self._merged(merged, frame, now)
+
+    def _is_credible(self, version: int, peer: int) -> bool:
+        """Whether a home can have given this version. Above what it could contradict, a lie would stand for ever."""
+        if version <= MAX_VERSION:
+            return True
+        self._outlet.drop(Reason.MALFORMED, peer=peer)
+        return False
 
     def announce(self, step: Announcement, now: float) -> None:
         """Our own clients' filters have changed."""
@@ -210,7 +220,8 @@ class Brokerage:
         """Relay a change that is news, once; ask for the whole record if a step is missing."""
         if merged is Merge.CHANGED:
             if self._station.is_broker:
-                self._station.flood(self._links, frame._replace(sender=self._station.index))
+                relayed = frame._replace(sender=self._station.index)
+                self._station.flood(self._links, relayed, came_from=frame.sender)
             self._home_changed(frame.home, now)
         elif merged is Merge.GAP and frame.sender != self._station.index:
             self._ask_for(frame.sender, frame.home)
@@ -261,7 +272,8 @@ class Brokerage:
                     record = decode_fmt_record_untrusted(data, self._config.nodes)
                     self._take_home(record, frame.sender, now, relay=is_merging or record.home == frame.sender)
                 else:
-                    self._take_event(decode_met_record_untrusted(data, self._config.nodes), now, relay=is_merging)
+                    event = decode_met_record_untrusted(data, self._config.nodes)
+                    self._take_event(event, frame.sender, now, relay=is_merging)
             except WireError:
                 self._outlet.drop(Reason.MALFORMED, peer=frame.sender)
         self.serve(now)
@@ -273,12 +285,14 @@ class Brokerage:
             if record.version >= self._home.interests.version:
                 self.contradicted_by(record.version, record.filters, now)
             return
+        if not self._is_credible(record.version, peer):
+            return
         merged = self._fmt.merge(record.home, record.version, record.filters, record.age_ms / 1000, now)
         if merged is Merge.CHANGED:
             self._memorised.rewant(record.home)
             if relay and self._station.is_broker:
                 change = Subscribe(self._station.index, record.home, record.version, 0, record.filters)
-                self._station.flood(self._links, change)
+                self._station.flood(self._links, change, came_from=peer)
         elif merged is Merge.REFUSED:
             self._outlet.drop(Reason.TABLE_FULL, peer=peer)
 
@@ -289,7 +303,7 @@ class Brokerage:
             self._home.contradicted(version)
             self.hear_self(now)
 
-    def _take_event(self, record: MetRecord, now: float, *, relay: bool) -> None:
+    def _take_event(self, record: MetRecord, peer: int, now: float, *, relay: bool) -> None:
         event = Event.decode_untrusted(record.body)
         if event.delivery is Delivery.REALTIME or not self._is_member(event, origin_of(peek_id(record.body))):
             return
@@ -300,7 +314,7 @@ class Brokerage:
         # Between old acquaintances a gap is mended pairwise; a merge is news to the whole partition.
         memory.is_flooded = True
         if relay and self._station.is_broker:
-            self._memorised.flood(memory, now)
+            self._memorised.flood(memory, now, came_from=peer)
         self._offer_here(memory, now)
 
     # Leases
@@ -313,7 +327,7 @@ class Brokerage:
         self._leases[frame.broker] = frame.number
         self._fmt.renew(NodeVector.from_wire(frame.homes, self._config.nodes).indexes(), now)
         if self._station.is_broker:
-            self._station.flood(self._links, frame._replace(sender=self._station.index))
+            self._station.flood(self._links, frame._replace(sender=self._station.index), came_from=frame.sender)
 
     def tick(self, now: float) -> None:
         for home in self._fmt.expire(now):
@@ -329,6 +343,10 @@ class Brokerage:
                 self._renew_leases(now)
 
     def _renew_leases(self, now: float) -> None:
+        for home in self._fmt.homes():
+            record = self._fmt.get(home)
+            if record is not None and record.version > MAX_VERSION:
+                self._fmt.forget(home)  # only a corrupted table holds it, and nobody could overrule it
         self.hear_self(now)
         homes = NodeVector.of(self._station.homes(), self._config.nodes)
         self._fmt.renew(homes.indexes(), now)

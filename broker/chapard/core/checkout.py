@@ -1,20 +1,23 @@
 """Check-out: a dismissed broker hands over what it holds, and drops it only once a broker has it all (report 3.3.6).
 
 The exchange is the integrity check in one direction. The leaving node offers its digests; for the buckets that differ
-it lists its keys; the broker asks for what it lacks, and a listing of which it asks for nothing is settled. Nothing is
-pushed the other way. When everything offered is settled, the tables may go. If the broker falls silent, or is none any
-more, the whole offer is made again to whichever broker there is.
+it lists its keys; the broker asks for what it lacks, is given it and asked again, and a listing of which it asks for
+nothing is settled. What it asks for a second time it has got and cannot keep (its table is full, the record too old):
+that is settled too, or the two would go on for ever. Nothing is pushed the other way. When everything offered is
+settled, the tables may go. If the broker falls silent, or is none any more, the whole offer is made again to whichever
+broker there is.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from chapar.wire import Digests, Listing, SyncFlag, Table, Want
+from chapard.core.fmt import FMT, key_of
 from chapard.core.integrity import LISTING_ENTRIES, SMALL_TABLE
 
 if TYPE_CHECKING:
-    from chapard.core.fmt import FMT
     from chapard.core.integrity import Integrity
     from chapard.core.links import Links
     from chapard.core.met import MET
@@ -30,12 +33,14 @@ class _Offer:
     def __init__(self) -> None:
         self.answers: int | None = 0
         """Digests still to come; None before the first has said how many there are."""
-        self.listings = 0
-        """Listings that are not settled."""
+        self.listings: deque[frozenset[bytes]] = deque()
+        """Keys of the listings that are not settled, in the order in which the broker gets and answers them."""
+        self.given: set[bytes] = set()
+        """Keys the broker has asked for."""
 
     @property
     def is_settled(self) -> bool:
-        return self.answers == 0 and self.listings == 0
+        return self.answers == 0 and not self.listings
 
 
 class CheckOut:
@@ -87,12 +92,14 @@ class CheckOut:
     def on_want(self, frame: Want, now: float) -> None:
         """The broker's answer to a listing: nothing, and it is settled; else it was given, and is listed again."""
         offer = self._offer_to(frame.sender, frame.table)
-        if offer is None or offer.listings == 0:
-            return
+        if offer is None or not offer.listings or not offer.listings[0].issuperset(frame.keys):
+            return  # no answer, but a question of its own
         self._wait(now)
-        offer.listings -= 1
+        offer.listings.popleft()
         tree = self._tables[Table(frame.table)].tree
-        self._list(frame.sender, frame.table, [(key, tree.stamp(key)) for key in frame.keys if key in tree])
+        again = [(key, tree.stamp(key)) for key in frame.keys if key in tree and key not in offer.given]
+        offer.given.update(frame.keys)
+        self._list(frame.sender, frame.table, again)
 
     def _offer(self, table: Table, broker: int) -> None:
         tree = self._tables[table].tree
@@ -105,10 +112,12 @@ class CheckOut:
         self._links.send(broker, question)
 
     def _list(self, broker: int, table: int, entries: list[tuple[bytes, int]]) -> None:
-        for at in range(0, len(entries), LISTING_ENTRIES):
-            some = tuple(entries[at : at + LISTING_ENTRIES])
+        # Our own filters are not the table's to hand over: our beacon states them, and brokers ask us.
+        others = [entry for entry in entries if table != Table.FMT or entry[0] != key_of(self._station.index)]
+        for at in range(0, len(others), LISTING_ENTRIES):
+            some = tuple(others[at : at + LISTING_ENTRIES])
             self._links.send(broker, Listing(self._station.index, table, (), some, SyncFlag.OFFER_ONLY))
-            self._offers[Table(table)].listings += 1
+            self._offers[Table(table)].listings.append(frozenset(key for key, _ in some))
 
     def _offer_to(self, peer: int, table: int) -> _Offer | None:
         return self._offers.get(Table(table)) if peer == self._broker else None

@@ -118,7 +118,9 @@ class Config:
     serve_retry: float = 3.0
     """How long a broker waits for DELIVERED before it serves the event again."""
     delivered_delay: float = 0.2
-    """How long confirmations of delivery are gathered."""
+    """How long a home gathers confirmations of delivery for its broker."""
+    gossip_delay: float = 1.0
+    """How long brokers gather them for each other: nobody waits for these."""
 
     # Integrity check
     sync_delay: float = 0.25

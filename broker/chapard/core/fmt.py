@@ -1,10 +1,10 @@
 """The filter mapping table: which homes want what (report 3.2.4, 3.3.1).
 
-The table is kept per home, as (version, filters), and the mapping from a filter to its subscription node vector is derived
-from that in the matcher. Only a home raises its version, so of two copies the higher version is right and a missed
-unsubscription cannot come back to life, as it can where tables are merged by union (3.3.5). Two copies of one version
-that differ are both in doubt; the one with the larger digest is kept, the home's beacon contradicts it, and the home
-then raises its version above the doubt.
+The table is kept per home, as (version, filters), and the mapping from a filter to its subscription node vector is
+derived from that in the matcher. Only a home raises its version, so of two copies the higher version is right and a
+missed unsubscription cannot come back to life, as it can where tables are merged by union (3.3.5). Two copies of one
+version that differ are both in doubt; the one with the larger digest is kept, the home's beacon contradicts it, and the
+home then raises its version above the doubt.
 
 A home's filters stand for `subscription_lease` after the network last heard of it. Ages travel with the records, so
 passing a record on does not make it younger.
@@ -13,7 +13,7 @@ passing a record on does not make it younger.
 from __future__ import annotations
 
 from enum import Enum, auto
-from math import inf
+from math import ceil, inf
 from typing import TYPE_CHECKING, NamedTuple
 
 import mmh3
@@ -101,7 +101,9 @@ class FMT:
         known = self._records.get(home)
         if known is None and len(self._records) >= self._config.fmt_homes:
             return Merge.REFUSED
-        record = HomeRecord(version, filters_digest(filters), tuple(filters))
+        # Twice the same filter would cancel out in the digest, and a wrong record could pass for the right one.
+        once = tuple(dict.fromkeys(filters))
+        record = HomeRecord(version, filters_digest(once), once)
         if known is not None and record[:2] < known[:2]:
             return Merge.STALE
         self._renewed[home] = max(self._renewed.get(home, now - age), now - age)
@@ -130,7 +132,7 @@ class FMT:
             return Merge.GAP
         gone = set(removed)
         filters = [each for each in known.filters if each not in gone]
-        return self.merge(home, version, [*filters, *(each for each in added if each not in filters)], 0, now)
+        return self.merge(home, version, list(dict.fromkeys([*filters, *added])), 0, now)
 
     def _replace(self, home: int, record: HomeRecord) -> None:
         before = self._records.get(home)
@@ -203,7 +205,7 @@ class FMT:
         record = self._records.get(home)
         if record is None:
             return None
-        age_ms = int(1000 * max(0.0, now - self._renewed[home]))
+        age_ms = ceil(1000 * max(0.0, now - self._renewed[home]))
         return encode_record(FmtRecord(home, record.version, age_ms, record.filters))
 
 

@@ -2,16 +2,19 @@
 
 A home decides alone what concerns only its clients: it serves them itself from what it holds, checks that a publisher
 is a member of the group it publishes to (report 2.2.3), and stamps each event with an id that is unique across
-restarts. What others must know it leaves in `publications`, `announcements` and `replays` for the node to hand to a broker.
+restarts. What others must know it leaves in `publications`, `announcements` and `replays` for the node to hand to a
+broker.
 """
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import deque
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from chapar.event import Delivery, Event, event_id
+from chapar.errors import EventError
+from chapar.event import Delivery, Event, event_id, peek_id
 from chapar.limits import MAX_EVENT_BYTES
 from chapar.session import Acknowledge, Close, Open, Ping, Publish, Request, Subscribe, Unsubscribe
 from chapard.core.effects import InterestRow, PublishRow, Reason
@@ -30,6 +33,10 @@ if TYPE_CHECKING:
     from chapard.core.outlet import Outlet
     from chapard.core.station import Station
     from chapard.core.store import Store
+
+
+CHAIN_BYTES = 8
+"""Bytes by which the largest number in a chain is longer than the smallest."""
 
 
 class Publication(NamedTuple):
@@ -86,6 +93,8 @@ class Home:
                 pass
 
     def _subscribe(self, session: Session, number: int, filter_: Filter, now: float) -> None:
+        if session.subscriptions.get(number, filter_) != filter_:
+            self._unsubscribe(session, number)  # a client that started anew counts its requests anew
         if not self.sessions.subscribe(session, number, filter_):
             return
         self._outlet.emit(InterestRow(session.client, filter_.fid, "subscribe"))
@@ -120,7 +129,7 @@ class Home:
         if known is not None:
             self.sessions.accepted(session, number, known, after_save=False)
             return
-        refusal = self._refusal(session.client, event)
+        refusal = self._refusal(session.client, event, now)
         if refusal is not None:
             self.sessions.refuse(session.client, number, refusal)
             return
@@ -138,7 +147,7 @@ class Home:
         self.publications.append(Publication(stamped, body, inf if memorised else now + self._config.publish_patience))
         self.sessions.accepted(session, number, stamped.id, after_save=memorised)
 
-    def _refusal(self, client: str, event: Event) -> str | None:
+    def _refusal(self, client: str, event: Event, now: float) -> str | None:
         """Why an event is not accepted, as one line for its publisher; None if it is."""
         group = self._config.groups.get(event.group) if event.group is not None else None
         if group is not None and client not in group.clients:
@@ -146,16 +155,24 @@ class Home:
             return f"{client} is not a member of group {event.group}"
         if any(node >= self._config.nodes for node in event.to):
             return f"this network has the nodes 0 to {self._config.nodes - 1}"
-        if len(event.encode()) > MAX_EVENT_BYTES:
+        if not self._can_travel(event):
             self._outlet.drop(Reason.TOO_LARGE, client=client)
             return f"an event has at most {MAX_EVENT_BYTES} bytes: send a large thing as several events"
         if len(self.publications) >= self._config.outbox_limit:
             self._outlet.drop(Reason.QUEUE_FULL, client=client)
             return f"{self._config.outbox_limit} events wait here for a broker: publish again later"
-        if self.sessions.is_blocked_for(event):
+        if self._concerns_us(event) and self.sessions.is_blocked_for(event, now):
             self._outlet.drop(Reason.QUEUE_FULL, client=client)
             return "the queue of a subscriber on this node is full: publish again later"
         return None
+
+    def _can_travel(self, event: Event) -> bool:
+        """Whether an event is small enough, however large the numbers it is stamped with."""
+        stamped = event.accepted(id=event_id(self._station.index, self._station.incarnation, 0))
+        try:
+            return len(stamped.encode()) + CHAIN_BYTES <= MAX_EVENT_BYTES
+        except EventError:
+            return False
 
     def _stamp(self, event: Event) -> Event:
         self._sequence += 1
@@ -166,31 +183,33 @@ class Home:
 
     def _serve_here(self, event: Event, body: bytes, now: float) -> None:
         """Our own clients need no broker."""
-        if event.to and self._station.index not in event.to:
+        if not self._concerns_us(event):
             return
         assert event.id is not None, "stamped"
         memory = self._memorised.met.get(event.id)
         if memory is None:
-            self.take(Incoming(event, body, inf, 0, "realtime"), now)
+            expiry = now + event.lifetime_ms / 1000 if event.lifetime_ms else inf
+            self.take(Incoming(event, body, expiry, 0, "realtime"), now)
         elif self.take(incoming_of(memory, "realtime"), now):
             self._memorised.confirm(event.id, now)
 
     def requeue(self, publication: Publication) -> None:
-        """A broker could not be reached with this event: it goes first when there is one."""
-        self.publications.appendleft(publication)
+        """A broker could not be reached with this event: it takes its place again, in the order of publication."""
+        insort(self.publications, publication, key=lambda each: peek_id(each.body))
 
     def tick(self, now: float) -> None:
-        while self.publications and self.publications[0].deadline <= now:
-            late = self.publications.popleft()
-            assert late.event.id is not None, "stamped"
+        # Memorised events wait for as long as it takes; the real-time ones behind them do not.
+        late = [each for each in self.publications if each.deadline <= now]
+        for each in late:
+            self.publications.remove(each)
             everyone = ~NodeVector.empty(self._config.nodes)
-            self._outlet.lose(late.event.id, everyone, Reason.NO_BROKER)
+            self._outlet.lose(peek_id(each.body), everyone, Reason.NO_BROKER)
         self.sessions.tick(now)
 
     def next_deadline(self) -> float | None:
-        times = [each for each in (self.sessions.next_deadline(),) if each is not None]
-        times += [each.deadline for each in list(self.publications)[:1] if each.deadline < inf]
-        return min(times, default=None)
+        times = [each.deadline for each in self.publications if each.deadline < inf]
+        session = self.sessions.next_deadline()
+        return min(times if session is None else [*times, session], default=None)
 
     # Events for our clients
 
@@ -208,7 +227,10 @@ class Home:
 
     def is_for_here(self, memory: Memory) -> bool:
         """Whether clients of this home may have the event: it is addressed to nobody by name, or to us."""
-        return not memory.event.to or self._station.index in memory.event.to
+        return self._concerns_us(memory.event)
+
+    def _concerns_us(self, event: Event) -> bool:
+        return not event.to or self._station.index in event.to
 
     # Disk
 

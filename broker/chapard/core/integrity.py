@@ -1,4 +1,4 @@
-"""Integrity check and inheritance: two brokers compare digests, ask for what they lack and give what the other lacks (3.3.5).
+"""Integrity check and inheritance: two brokers compare digests, ask for what they lack, give what the other lacks (3.3.5).
 
     A: DIGESTS of its 32 groups          (a small or empty table: LISTING of everything instead)
     B: DIGESTS of the buckets of each group that differs
@@ -6,8 +6,8 @@
     B: WANT what it lacks, RECORDS of what A lacks
 
 Beacons carry the root digests, so equal tables cost nothing. A difference between old acquaintances is given
-`sync_delay` to settle, as floods are in flight; new contacts compare at once. The lower index starts; the higher one steps in
-if it does not.
+`sync_delay` to settle, as floods are in flight; new contacts compare at once. The lower index starts; the higher one
+steps in if it does not.
 
 Of an event that both hold with different delivered vectors, only the vectors are exchanged (DELIVERED). Of a home's
 filters the higher version wins. Where a bucket differs and no stamp in it does, two copies of one version differ, and
@@ -18,22 +18,25 @@ With OFFER_ONLY the listing side wants nothing (check-out, and a publisher whose
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from math import inf
+from typing import TYPE_CHECKING, TypeAlias
 
 from chapar.event import EventId
 from chapar.limits import LINK_ROOM
 from chapar.wire import Delivered, Digests, Listing, Records, SyncFlag, Table, Want
 from chapard.core.digest import DigestTree, hash63
 from chapard.core.effects import Reason
+from chapard.core.fmt import FMT, key_of
 
 if TYPE_CHECKING:
-    from chapard.core.fmt import FMT
     from chapard.core.links import Links
     from chapard.core.met import MET
     from chapard.core.outlet import Outlet
     from chapard.core.peers import Peer
     from chapard.core.station import Station
 
+Entries: TypeAlias = dict[bytes, int]
+"""Stamps by key."""
 SMALL_TABLE = 16
 """Entries that cost less to list than a level of 32 digests."""
 LISTING_ENTRIES = 48
@@ -56,6 +59,8 @@ class Integrity:
         self._fmt = fmt
         self._met = met
         self._due: dict[int, float] = {}
+        self._opened: dict[tuple[int, Table], float] = {}
+        """When we last opened an exchange with a peer over a table."""
         self._reconciled: dict[tuple[int, bytes], int] = {}
 
     # When to compare
@@ -80,49 +85,54 @@ class Integrity:
             del self._due[index]
             peer = self._station.peers.get(index)
             if peer is not None and peer.is_broker and self._station.is_broker:
-                self.compare_with(peer)
+                self.compare_with(peer, now)
 
-    def compare_with(self, peer: Peer) -> None:
+    def compare_with(self, peer: Peer, now: float) -> None:
         """Start the exchange over each table whose root differs."""
         for table, root in ((Table.FMT, peer.beacon.fmt_digest), (Table.MET, peer.beacon.met_digest)):
             if self._tree(table).root != root:
-                self._open(peer.index, table)
+                self._open(peer.index, table, now)
 
     def next_deadline(self) -> float | None:
         return min(self._due.values(), default=None)
 
-    def _open(self, peer: int, table: Table) -> None:
+    def _open(self, peer: int, table: Table, now: float) -> None:
+        self._opened[peer, table] = now
         tree = self._tree(table)
         if len(tree) <= SMALL_TABLE:
-            self._links.send(peer, Listing(self._station.index, table, (), tuple(tree.all_entries().items()), SyncFlag.WHOLE))
+            entries = tuple(tree.all_entries().items())
+            self._links.send(peer, Listing(self._station.index, table, (), entries, SyncFlag.WHOLE))
         else:
             self._links.send(peer, Digests(self._station.index, table, 0, 0, len(tree), tree.groups(), 0))
 
     # Answers
 
-    def on_digests(self, frame: Digests) -> None:
+    def on_digests(self, frame: Digests, now: float) -> None:
         """Compare another broker's digests with ours, and answer one level below."""
         self._due.pop(frame.sender, None)
         if frame.level == 0 and not frame.flags & SyncFlag.REPLY:
-            self._answer_groups(frame)
+            self._answer_groups(frame, now)
         elif frame.level == 1:
             self._answer_buckets(frame)
 
-    def _answer_groups(self, frame: Digests) -> None:
+    def _answer_groups(self, frame: Digests, now: float) -> None:
         table = Table(frame.table)
         tree = self._tree(table)
         offer = frame.flags & SyncFlag.OFFER_ONLY
         if len(tree) <= SMALL_TABLE and not offer:
-            self._open(frame.sender, table)
+            # If both sides opened at once, our listing is on its way and says it all.
+            if self._opened.get((frame.sender, table), -inf) + self._station.config.sync_retry / 2 <= now:
+                self._open(frame.sender, table, now)
             return
         ours = tree.groups()
         different = [group for group in range(len(ours)) if ours[group] != frame.digests[group]]
+        flags = offer | SyncFlag.REPLY
         for group in different:
-            answer = Digests(self._station.index, table, 1, group, len(different), tree.buckets(group), offer | SyncFlag.REPLY)
+            answer = Digests(self._station.index, table, 1, group, len(different), tree.buckets(group), flags)
             self._links.send(frame.sender, answer)
         if not different and offer:
             # Equal tables: say so, the other side waits for the word to drop its own.
-            self._links.send(frame.sender, Digests(self._station.index, table, 0, 0, 0, ours, offer | SyncFlag.REPLY))
+            self._links.send(frame.sender, Digests(self._station.index, table, 0, 0, 0, ours, flags))
 
     def _answer_buckets(self, frame: Digests) -> None:
         tree = self._tree(Table(frame.table))
@@ -155,11 +165,13 @@ class Integrity:
             wanted, given = self._compare_events(frame, ours, theirs)
         if wanted or offer:
             keys = tuple(wanted[:WANT_KEYS])
-            self._links.send(frame.sender, Want(self._station.index, frame.table, keys, tuple(tree.stamp(k) for k in keys)))
+            stamps = tuple(tree.stamp(key) for key in keys)
+            self._links.send(frame.sender, Want(self._station.index, frame.table, keys, stamps))
         if given and not offer:
             self.give(frame.sender, Table(frame.table), given, now)
 
-    def _compare_homes(self, frame: Listing, ours: dict[bytes, int], theirs: dict[bytes, int]) -> tuple[list[bytes], list[bytes]]:
+    def _compare_homes(self, frame: Listing, ours: Entries, theirs: Entries) -> tuple[list[bytes], list[bytes]]:
+        """What we want of the other's homes, and what we can give."""
         wanted = [key for key, stamp in theirs.items() if stamp > ours.get(key, 0)]
         given = [key for key, stamp in ours.items() if stamp > theirs.get(key, 0)]
         if frame.flags & SyncFlag.WHOLE:
@@ -171,7 +183,8 @@ class Integrity:
             wanted = given = [key for key in theirs if key in ours]
         return wanted, given
 
-    def _compare_events(self, frame: Listing, ours: dict[bytes, int], theirs: dict[bytes, int]) -> tuple[list[bytes], list[bytes]]:
+    def _compare_events(self, frame: Listing, ours: Entries, theirs: Entries) -> tuple[list[bytes], list[bytes]]:
+        """What we want of the other's events, and what we can give."""
         lacking = [key for key in theirs if key not in ours and not self._met.is_gone(EventId(key))]
         doubtful = [
             key
@@ -184,9 +197,13 @@ class Integrity:
         return [*lacking, *doubtful], given
 
     def on_want(self, frame: Want, now: float) -> None:
-        """Give another node what it asks for: records, or only the delivered vectors of events it has."""
+        """Give another node what it asks for: records, or only the delivered vectors of events it has.
+
+        Our own filters are not the table's to give: we state them ourselves.
+        """
         if frame.table == Table.FMT:
-            self.give(frame.sender, Table.FMT, list(frame.keys), now)
+            here = key_of(self._station.index)
+            self.give(frame.sender, Table.FMT, [key for key in frame.keys if key != here], now)
             return
         lacking = [key for key, stamp in zip(frame.keys, frame.stamps, strict=True) if not stamp]
         doubtful = [key for key, stamp in zip(frame.keys, frame.stamps, strict=True) if stamp]

@@ -101,9 +101,16 @@ class Interests:
         return steps
 
     def _is_covered(self, filter: Filter) -> bool:  # noqa: A002 - the field's own noun
-        """Whether an announced filter covers this one: it asks for the same subject, or for no certain one."""
+        """Whether an announced filter covers this one.
+
+        It must ask for the same subject, or for no certain one; only filters that pin their subject down in a
+        roundabout way, or can match nothing, are covered by others too.
+        """
         subject = _subject_of(filter)
-        places = {subject, None} if subject is not None else {None}
+        has_subject = any(c.name == "subject" for c in filter.constraints)
+        if not filter.satisfiable or (has_subject and subject is None):
+            return any(each.covers(filter) for each in self._announced)
+        places = (subject, None) if has_subject else (None,)
         return any(each.covers(filter) for place in places for each in self._by_subject.get(place, ()))
 
     def _uncover(self, filter: Filter) -> tuple[Filter, ...]:  # noqa: A002 - the field's own noun

@@ -5,7 +5,8 @@ The rules, for the two halves of the link between two nodes:
 - Frames for one node leave packed, in datagrams that a LINK header numbers. The header also says how many of the
   numbers before it can still be repeated (`behind`), and confirms what arrived from the other side.
 - The receiver hands frames on in order of the numbers. Behind a gap it holds what came and asks at once for what is
-  missing (NACK). What the sender can no longer repeat it stops waiting for.
+  missing (NACK). What the sender can no longer repeat it stops waiting for: the header says so, or a silence in which
+  the sender has handed it back.
 - It confirms cumulatively on the next datagram that goes back, on its next beacon, or after `ack_delay` with an ACK.
 - Unconfirmed datagrams are repeated, the oldest first, with a delay that doubles. After `retries` repetitions without
   progress the link has failed: everything that waits on it is handed back, and the owner of each frame decides.
@@ -18,6 +19,8 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import islice
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from chapar.limits import LINK_ROOM, MAX_MISSING
@@ -45,8 +48,9 @@ def is_newer(epoch: int, than: int) -> bool:
 
 
 class Outgoing(NamedTuple):
-    """A frame, or one fragment of it, ready to leave."""
+    """A frame, or one fragment of it, ready to leave. Pieces with one ticket are one frame."""
 
+    ticket: int
     frame: Frame
     data: bytes
 
@@ -92,13 +96,15 @@ class Links:
         self._index = index
         self._epoch = epoch_of(incarnation)
         self._config = config
+        # What a receiver skips counts as confirmed, so it must wait until the sender has surely handed it back.
+        self._gap_patience = config.hop_patience + config.ack_delay + config.retry_max
         self._outlet = outlet
         self._senders: dict[int, _Sender] = {}
         self._receivers: dict[int, _Receiver] = {}
         self._loose: list[tuple[int | None, Outgoing]] = []
         self._repeats: list[tuple[int, int]] = []
         self._failures: list[tuple[int, Frame]] = []
-        self._messages = 0
+        self._tickets = 0
 
     # Sending
 
@@ -124,7 +130,7 @@ class Links:
         sender.unconfirmed.clear()
         sender.queue.clear()
         sender.deadline, sender.stalls = None, 0
-        return list({id(piece.frame): piece.frame for piece in pieces}.values())
+        return list({piece.ticket: piece.frame for piece in pieces}.values())
 
     def failures(self) -> list[tuple[int, Frame]]:
         """Drain the frames that were given up, with the peer they were meant for."""
@@ -192,10 +198,11 @@ class Links:
 
     def _pieces(self, frame: Frame) -> list[Outgoing]:
         data = encode(frame)
+        self._tickets += 1
         if len(data) <= self._config.mtu - LINK_ROOM:
-            return [Outgoing(frame, data)]
-        self._messages = (self._messages + 1) % 2**32
-        return [Outgoing(frame, piece) for piece in fragment(data, self._messages, self._index, self._config.mtu)]
+            return [Outgoing(self._tickets, frame, data)]
+        pieces = fragment(data, self._tickets % 2**32, self._index, self._config.mtu)
+        return [Outgoing(self._tickets, frame, piece) for piece in pieces]
 
     # Confirmation of what we sent
 
@@ -229,7 +236,7 @@ class Links:
         peer = header.sender
         if header.ack_epoch:
             self.confirmed(peer, header.ack_epoch, header.ack, now)
-        floor = header.seq - header.behind
+        floor = max(1, header.seq - header.behind)
         receiver = self._receivers.get(peer)
         if receiver is None or is_newer(header.epoch, receiver.epoch):
             receiver = self._receivers[peer] = _Receiver(header.epoch, floor - 1)
@@ -238,11 +245,13 @@ class Links:
             return []
         if receiver.ack_due is None:
             receiver.ack_due = now + self._config.ack_delay
+        if receiver.give_up is not None:
+            receiver.give_up = now + self._gap_patience
         ready = self._skip_to(receiver, floor)
         if header.seq <= receiver.taken or header.seq in receiver.held:
             self._outlet.drop(Reason.DUPLICATE, peer=peer)
             return ready
-        if len(receiver.held) >= self._config.link_window:
+        if len(receiver.held) >= self._config.link_window and header.seq != receiver.taken + 1:
             self._outlet.drop(Reason.QUEUE_FULL, peer=peer)
             return ready
         receiver.held[header.seq] = frames
@@ -287,13 +296,13 @@ class Links:
     def _ask_for_gaps(self, peer: int, receiver: _Receiver, now: float) -> None:
         if not receiver.held:
             return
-        if receiver.give_up is None:
-            receiver.give_up = now + 2 * self._config.retry_max
+        receiver.give_up = now + self._gap_patience
         stale = now - self._config.retry_first / 2
-        gaps = [seq for seq in range(receiver.taken + 1, max(receiver.held)) if seq not in receiver.held]
-        missing = [seq for seq in gaps[:MAX_MISSING] if receiver.asked.get(seq, stale) <= stale]
+        gaps = (seq for seq in range(receiver.taken + 1, max(receiver.held)) if seq not in receiver.held)
+        asked = {seq: receiver.asked.get(seq, -inf) for seq in islice(gaps, MAX_MISSING)}
+        missing = [seq for seq, at in asked.items() if at <= stale]
+        receiver.asked = asked | dict.fromkeys(missing, now)
         if missing:
-            receiver.asked.update((seq, now) for seq in missing)
             self.send_loose(peer, Nack(self._index, receiver.epoch, tuple(missing)))
 
     # Time

@@ -76,6 +76,10 @@ class ContentIndex:
         if self._bitmaps is not None:
             self._bitmaps.match(positions, found)
 
+    def compact(self) -> None:
+        """Give back memory after many entries have gone."""
+        self._buckets = dict(self._buckets)
+
     def _capacity(self) -> int:
         return 0 if self._bitmaps is None else self._bitmaps.capacity
 

@@ -53,7 +53,7 @@ def admits(region: Region, position: Cut) -> bool:
 
 
 def regions_of(constraints: Iterable[Constraint]) -> dict[str, Region]:
-    """The region of each name that the constraints of one filter ask for."""
+    """The region of each name that the canonical constraints of one filter ask for."""
     regions: dict[str, Region] = {}
     for constraint in constraints:
         name, region = constraint.name, _region(constraint)

@@ -10,7 +10,7 @@ In each bin it knows the slots that *miss* it, which admit no value there, and t
 values and not others; the rest admit all of it. Only the survivors in doubt are compared with the value one by one.
 A bin in which too many slots are in doubt is split at the middle one of their cuts; the limit is about √E with E cuts
 in all regions, so that bins and doubts both grow with the square root of the number of filters, up to MAX_BINS bins.
-Bins are joined where that leaves few slots in doubt, when there are MAX_BINS of them (filters that come in ascending
+Bins are joined, where that leaves few slots in doubt, when there are MAX_BINS of them (filters that come in ascending
 order leave many nearly empty ones behind), and when three quarters of the slots have gone.
 """
 
@@ -109,6 +109,7 @@ class SetIndex:
 
     def resize(self, capacity: int) -> None:
         fit(self._members, capacity)
+        self._sparse = dict(self._sparse)  # which lets go of the memory of what was removed
         for bits in self._dense.values():
             fit(bits, capacity)
 
@@ -120,9 +121,10 @@ class RangeIndex:
     """Slots that admit stretches of the line. Cost with b bins: a lookup O(log b) plus one bitmap operation, and a
     comparison for each slot in doubt; a change O(b) bit writes, and now and then a split."""
 
-    __slots__ = ("_cuts", "_doubt", "_ends", "_joined", "_miss", "_peak", "_regions")
+    __slots__ = ("_cuts", "_doubt", "_ends", "_joined", "_max_bins", "_miss", "_peak", "_regions")
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, max_bins: int = MAX_BINS) -> None:
+        self._max_bins = max_bins
         bins = len(KIND_CUTS) - 1
         self._cuts = list(KIND_CUTS)
         """Bin i lies between cut i and cut i + 1."""
@@ -156,9 +158,9 @@ class RangeIndex:
         for bin_ in reversed(doubted):
             doubt = self._doubt[bin_]
             doubt.add(slot)
-            if len(doubt) > most and len(self._miss) < MAX_BINS:
+            if len(doubt) > most and len(self._miss) < self._max_bins:
                 self._split(bin_)
-        if len(self._miss) == MAX_BINS and self._ends > 2 * self._joined:
+        if len(self._miss) >= self._max_bins and self._ends > 2 * self._joined:
             self._join()
 
     def remove(self, slot: int, region: Region) -> None:
@@ -189,7 +191,7 @@ class RangeIndex:
 
     def _most_doubts(self) -> int:
         # With four times the average, half the bins at most are left when all that can be are joined.
-        return max(FEWEST_DOUBTS, isqrt(self._ends), 4 * self._ends // MAX_BINS)
+        return max(FEWEST_DOUBTS, isqrt(self._ends), 4 * self._ends // self._max_bins)
 
     def _place(self, region: Region) -> tuple[list[slice], list[int]]:
         """The bins that the region misses, and, ascending, those that it neither misses nor fills."""
@@ -226,10 +228,11 @@ class RangeIndex:
     def _join(self) -> None:
         """Join neighbouring bins while that leaves few slots in doubt."""
         self._peak, self._joined = len(self._regions), self._ends
+        self._regions = dict(self._regions)  # which lets go of the memory of what was removed
         bin_, most = 0, self._most_doubts()
         while bin_ + 1 < len(self._miss):
             one, other = self._miss[bin_ : bin_ + 2]
-            if self._cuts[bin_ + 1] not in KIND_CUTS and count_xor(one, other) <= most:
+            if count_xor(one, other) <= most:
                 doubt = {*(one ^ other).search(1), *self._doubt[bin_], *self._doubt[bin_ + 1]}
                 if len(doubt) <= most:
                     del self._cuts[bin_ + 1]

@@ -22,6 +22,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from bitarray import bitarray
+from bitarray.util import any_and
 
 from chapar.value import HEADER
 from chapard.core.match_bitmaps import Entry
@@ -96,6 +97,9 @@ class Matcher:
         self._attribute_masks = 0
         """How many of the masks have names other than header elements."""
         self._plans: dict[tuple[str, ...], list[tuple[Getter, dict[Any, Group]]]] = {}
+        """What to look events up in, by the names they have."""
+        self._gone = 0
+        """How many filters have gone since dicts were last copied."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -103,6 +107,10 @@ class Matcher:
     def filters(self) -> list[Filter]:
         """The distinct filters, in the order in which they came."""
         return list(self._entries)
+
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """What is kept beside the filters, and how much of it can be."""
+        return {"masks": (self._attribute_masks, MAX_MASKS), "plans": (len(self._plans), MAX_PLANS)}
 
     def vector(self, filter_: Filter) -> NodeVector:
         """The nodes that hold the filter."""
@@ -123,12 +131,15 @@ class Matcher:
     def remove(self, filter_: Filter, node: int) -> bool:
         """Let `node` hold the filter no more; tell whether it did."""
         entry = self._entries.get(filter_)
-        if entry is None or not entry.vector[node]:
+        if entry is None or not any_and(entry.vector, self._single(node)):
             return False
         rest = entry.vector.without(node)
         if not rest:
             del self._entries[filter_]
             self._unindex(entry)
+            self._gone += 1
+            if self._gone > len(self._entries) + MAX_PLANS:
+                self._compact()
             return True
         if (content := _content_of(entry)) is not None:
             content.release(entry, node)
@@ -170,10 +181,10 @@ class Matcher:
     def _union(self, found: list[NodeVector]) -> NodeVector:
         if len(found) < 2:
             return found[0] if found else self._empty
-        nodes = bitarray(found[0])
+        nodes = bitarray(len(self._empty), "little")
         for vector in found:
             nodes |= vector
-        return NodeVector(nodes)
+        return self._empty | nodes
 
     def _single(self, node: int) -> NodeVector:
         """The vector of one node, which all filters that only this node holds share."""
@@ -220,6 +231,17 @@ class Matcher:
                 del self._masks[mask.names]
                 self._attribute_masks -= not _is_header(mask.names)
                 self._plans.clear()
+
+    def _compact(self) -> None:
+        """Copy the dicts: they never give memory back by themselves. As many filters have gone as are left, or more."""
+        self._gone = 0
+        self._entries = dict(self._entries)
+        self._plans.clear()
+        for mask in self._masks.values():
+            mask.groups = dict(mask.groups)
+            for group in mask.groups.values():
+                if group.content is not None:
+                    group.content.compact()
 
     def _mask(self, names: tuple[str, ...]) -> Mask:
         """The mask for filters that ask for equality under `names`: that one, or its header elements."""

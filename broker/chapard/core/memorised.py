@@ -3,12 +3,13 @@
 - A home keeps what it published until that expires, and hands it to its broker; when it gets another broker, it
   offers it again. A broker that learns of an event stores it and, if it is news, relays it once (STORE, broadcast).
 - Only the broker that a home has chosen serves it, so no two do: per publisher in order, oldest first, a window at a
-  time, again after `serve_retry` until the home says DELIVERED. (The report multicasts a memorised event as well as flooding it.
-  The flood already brings it to every home's own broker, so the multicast would only cost airtime.)
+  time, again after `serve_retry` until the home says DELIVERED. (The report multicasts a memorised event as well as
+  flooding it. The flood already brings it to every home's own broker, so the multicast would only cost airtime.)
 - A home confirms when the event is safe in its clients' queues, and keeps a copy for clients that subscribe later.
   So `delivered` means that the home needs nothing more, whoever subscribes there. A home that has lost its disk has
   lost its copies too, and asks for them again (REPLAY).
-- Confirmations are gathered for `delivered_delay`, then travel in one frame: home to broker, then broker to brokers.
+- Confirmations are gathered, then travel in one frame: from home to broker after `delivered_delay`, from broker to
+  brokers, which nobody waits for, after `gossip_delay`.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class Memorised:
         self._serving: dict[int, dict[EventId, _Serving]] = {}
         self._confirmations: dict[EventId, None] = {}
         self._news: dict[EventId, NodeVector] = {}
-        self._flush_at: float | None = None
+        self._confirm_at: float | None = None
+        self._gossip_at: float | None = None
         self._held_at: float | None = None
 
     # Storing
@@ -88,9 +90,9 @@ class Memorised:
         self._keep(memory, now)
         return memory if event_id in self.met else None
 
-    def flood(self, memory: Memory, now: float) -> None:
+    def flood(self, memory: Memory, now: float, *, came_from: int | None = None) -> None:
         """Relay an event that is news to the other brokers."""
-        self._station.flood(self._links, self.store_frame(memory, now))
+        self._station.flood(self._links, self.store_frame(memory, now), came_from=came_from)
 
     def store_frame(self, memory: Memory, now: float) -> StoreFrame:
         return StoreFrame(self._station.index, memory.remaining_ms(now), memory.delivered.to_wire(), memory.body)
@@ -129,7 +131,7 @@ class Memorised:
         else:
             self.met.deliver(event_id, self._here())
             self._confirmations[event_id] = None
-            self._flush_soon(now)
+            self._confirm_soon(now)
 
     def offer_own(self) -> None:
         """Our broker has changed: let it ask for those of our events that it lacks."""
@@ -148,7 +150,8 @@ class Memorised:
             self._serving.get(home, {}).pop(event_id, None)
         if news.any() and self._station.is_broker:
             self._news[event_id] = self._news[event_id] | news if event_id in self._news else news
-            self._flush_soon(now)
+            if self._gossip_at is None:
+                self._gossip_at = now + self._config.gossip_delay
 
     def serve_all(self, now: float) -> None:
         """Serve every home that has chosen this node, and forget the others."""
@@ -215,8 +218,10 @@ class Memorised:
             if memory.is_own:
                 self._outlet.lose(memory.event_id, memory.wanted & ~memory.delivered, Reason.EXPIRED)
             self._forgotten(memory)
-        if self._flush_at is not None and self._flush_at <= now:
-            self._flush()
+        if self._confirm_at is not None and self._confirm_at <= now:
+            self._send_confirmations()
+        if self._gossip_at is not None and self._gossip_at <= now:
+            self._send_gossip()
         is_released = self._held_at is not None and self._held_at <= now
         if is_released:
             self.met.release(now)
@@ -225,33 +230,38 @@ class Memorised:
 
     def next_deadline(self) -> float | None:
         times = [state.again_at for serving in self._serving.values() for state in serving.values()]
-        times += [t for t in (self._flush_at, self._held_at, self.met.next_deadline()) if t is not None]
-        return min(times, default=None)
+        others = (self._confirm_at, self._gossip_at, self._held_at, self.met.next_deadline())
+        return min([*times, *(time for time in others if time is not None)], default=None)
 
-    def _flush_soon(self, now: float) -> None:
-        if self._flush_at is None:
-            self._flush_at = now + self._config.delivered_delay
+    def _confirm_soon(self, now: float) -> None:
+        if self._confirm_at is None:
+            self._confirm_at = now + self._config.delivered_delay
 
-    def _flush(self) -> None:
-        """Send the confirmations gathered: the homes' to their broker, the brokers' to each other."""
-        self._flush_at = None
+    def _send_confirmations(self) -> None:
+        """Tell our broker what our clients have; without one it waits."""
+        self._confirm_at = None
         index, broker = self._station.index, self._station.broker
-        if self._confirmations and broker is not None and broker != index:
-            here = self._here().to_wire()
-            for entries in _chunks([(event_id, here) for event_id in self._confirmations]):
-                self._links.send(broker, Delivered(index, entries))
-            self._confirmations.clear()
-        if self._news:
-            for entries in _chunks([(event_id, homes.to_wire()) for event_id, homes in self._news.items()]):
-                self._station.flood(self._links, Delivered(index, entries))
-            self._news.clear()
+        if broker is None or broker == index:
+            return
+        here = self._here().to_wire()
+        for entries in _chunks([(event_id, here) for event_id in self._confirmations]):
+            self._links.send(broker, Delivered(index, entries))
+        self._confirmations.clear()
+
+    def _send_gossip(self) -> None:
+        """Tell the other brokers which homes have what."""
+        self._gossip_at = None
+        for entries in _chunks([(event_id, homes.to_wire()) for event_id, homes in self._news.items()]):
+            self._station.flood(self._links, Delivered(self._station.index, entries))
+        self._news.clear()
 
     def unconfirmed(self, frame: Delivered, now: float) -> None:
         """The link gave up a confirmation of ours: it goes to whatever broker we have then."""
-        mine = [event_id for event_id, homes in frame.entries if NodeVector.from_wire(homes, self._config.nodes)[self._station.index]]
+        here, nodes = self._station.index, self._config.nodes
+        mine = [event_id for event_id, homes in frame.entries if NodeVector.from_wire(homes, nodes)[here]]
         self._confirmations.update((event_id, None) for event_id in mine)
         if mine:
-            self._flush_soon(now)
+            self._confirm_soon(now)
 
     def broker_changed(self, now: float) -> None:
         """Confirmations that waited for a broker go to the new one; a home that is its own broker needs none."""
@@ -261,7 +271,7 @@ class Memorised:
             self._confirmations.clear()
         elif self._station.broker is not None:
             if self._confirmations:
-                self._flush_soon(now)
+                self._confirm_soon(now)
             self.offer_own()
 
     def drop_tables(self) -> None:

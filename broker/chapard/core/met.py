@@ -1,14 +1,14 @@
 """The memorised event table: which events are kept, who wants them, who has them (report 3.2.5, 3.3.3).
 
 A record is (event, expiry, wanted NV, delivered NV). `delivered` only grows and two copies merge by OR, so the order of
-exchanges does not matter. `wanted` is derived: the homes whose filters match now, or the destinations the publisher named.
-A home is in `delivered` because it said so, never because it has become reachable (the report's purge (3.16) assumes
-that, and loses events).
+exchanges does not matter. `wanted` is derived: the homes whose filters match now, or the destinations the publisher
+named. A home is in `delivered` because it said so, never because it has become reachable (the report's purge (3.16)
+assumes that, and loses events).
 
 Brokers hold every event; a regular node holds the events it published and those it took for its clients.
 
 Events of one publisher are served in order. Brokers hold all of a publisher's memorised events, which are numbered in
-their `chain`; one whose predecessor is missing is held back for a while, because the predecessor is probably on its way.
+their `chain`; one whose predecessor is missing is held back for a while: the predecessor is probably on its way.
 """
 
 from __future__ import annotations
@@ -210,9 +210,10 @@ class MET:
         self._chains[stream, chain] = memory.event_id
         if chain - 1 > self._past.get(stream, 0) and (stream, chain - 1) not in self._chains:
             memory.held_until = now + self._config.order_patience
-        successor = self._chains.get((stream, chain + 1))
-        if successor is not None and memory.held_until == 0.0:
-            self._memories[successor].held_until = 0.0
+        # Whoever waited for this one waits no more, nor do those that waited for them.
+        while memory.held_until == 0.0 and (successor := self._chains.get((stream, chain + 1))) is not None:
+            memory, chain = self._memories[successor], chain + 1
+            memory.held_until = 0.0
 
     def _make_room(self) -> Evicted:
         evicted = Evicted()
@@ -253,7 +254,9 @@ def _bound(remembered: dict[EventId, None] | dict[bytes, int], limit: int) -> No
         del remembered[next(iter(remembered))]  # type: ignore[arg-type] # a key of the same dict
 
 
-def memory_of(event: Event, body: bytes, remaining_ms: int, delivered: NodeVector, wanted: NodeVector, now: float) -> Memory:
+def memory_of(
+    event: Event, body: bytes, remaining_ms: int, delivered: NodeVector, wanted: NodeVector, now: float
+) -> Memory:
     """A memory as it comes in over the air. Lifetimes travel as what remains of them, so clocks need not agree."""
     expiry = inf if event.delivery is Delivery.PERSISTENT else now + min(remaining_ms, event.lifetime_ms) / 1000
     return Memory(event, body, expiry, wanted, delivered)

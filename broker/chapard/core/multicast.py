@@ -79,7 +79,7 @@ class Multicast:
                 self._links.send(next_hop, frame._replace(rnv=group.to_wire()))
 
     def gave_up(self, dead: int | None, frame: EventFrame) -> None:
-        """The link with this event on it failed, as `dead` is silent or (None) no longer next: try the routes of now."""
+        """An event comes back, as `dead` does not answer or (None) the next hop is gone: try the routes of now."""
         _, sources = self._accepted.get((peek_id(frame.body), frame.attempt), (None, ()))
         for next_hop, group in self._groups(NodeVector.from_wire(frame.rnv, self._nodes)).items():
             if next_hop is None or next_hop in sources:

@@ -106,8 +106,9 @@ class Node:
         self.home = Home(self.station, self.outlet, self._store, self.memorised, rng)
         self._integrity = Integrity(self.station, self._links, self.outlet, self.fmt, self.met)
         self.brokerage = Brokerage(
-            self.station, self._links, self.outlet, self.fmt, self.home, self.memorised, self._multicast, self._integrity, now
-        )
+            self.station, self._links, self.outlet, self.fmt, self.home, self.memorised,
+            self._multicast, self._integrity, now,
+        )  # fmt: skip
         self._checkout = CheckOut(self.station, self._links, self.fmt, self.met, self._integrity)
         self.roles = Roles(config.dismissal_time)
         self.power = Power.FULL
@@ -230,8 +231,8 @@ class Node:
             self.brokerage.serve(now)
         self.brokerage.tick(now)
         self._integrity.tick(now)
-        for peer in self.station.peers.expire(now):
-            self._lost(peer, now)
+        if self.station.peers.expire(now):
+            self._reconsider(now)
         self._duty(self.roles.tick(now), now)
         if self._checkout.deadline is not None and self._checkout.deadline <= now:
             self._checkout.start(now)
@@ -239,7 +240,7 @@ class Node:
             self._reconsider(now)
         if self._trickle.deadline <= now:
             self._beacon(now)
-        self._leave_if_done(now)
+        self._after_checkout(now)
 
     # Outputs
 
@@ -324,11 +325,11 @@ class Node:
                 self._links.confirmed(beacon.sender, epoch, taken, now)
         before = self.station.peers.beacon(beacon, now)
         if before is None:
-            self._links.peer_started(beacon.sender, beacon.incarnation)
+            self._new_contact(beacon, now)
         if before is None or beacon.flags & BeaconFlag.SOLICIT:
             self._trickle.prompt(now)
         if before is None or before.beacon[1:8] != beacon[1:8]:
-            self.station.select_relays()
+            self._select_relays(now)
             self._reconsider(now)
         if not self.roles.holds_tables:
             return
@@ -340,6 +341,20 @@ class Node:
             self._integrity.noticed(peer_now, now, is_new=before is None or not before.is_broker)
         if beacon.broker == self.index:
             self.memorised.serve(beacon.sender, now)
+
+    def _new_contact(self, beacon: Beacon, now: float) -> None:
+        """A peer, or a new incarnation of one: what an earlier one was told or began to say no longer counts."""
+        self._links.peer_started(beacon.sender, beacon.incarnation)
+        self._reassembly.forget(beacon.sender)
+        if beacon.sender == self.station.broker:
+            self.memorised.broker_changed(now)
+
+    def _select_relays(self, now: float) -> None:
+        """Where routing selects no relays, our own selection is news to those whom it appoints or dismisses."""
+        before = self.station.relays
+        self.station.select_relays()
+        if self.station.relays != before:
+            self._trickle.prompt(now)
 
     def _on_event(self, frame: EventFrame, now: float) -> None:
         """Take what is for us, pass the rest on along its residual node vector."""
@@ -397,10 +412,6 @@ class Node:
             if self.roles.holds_tables:
                 self.brokerage.hear_self(now)
             self._send_own_filters(frame.sender)
-            frame = frame._replace(
-                keys=tuple(key for key in frame.keys if key != here),
-                stamps=tuple(stamp for key, stamp in zip(frame.keys, frame.stamps, strict=True) if key != here),
-            )
         self._integrity.on_want(frame, now)
         self._checkout.on_want(frame, now)
         self._after_checkout(now)
@@ -415,31 +426,28 @@ class Node:
             self._trickle.prompt(now)  # our digests have changed: the next broker on the way compares too
 
     def _on_digests(self, frame: Digests, now: float) -> None:
-        self._integrity.on_digests(frame)
+        self._integrity.on_digests(frame, now)
         self._checkout.on_digests(frame, now)
         self._after_checkout(now)
 
     # What could not be sent
 
     def _take_back(self, unsent: list[tuple[int, Frame]], now: float, *, is_dead: bool) -> None:
-        """Frames come back unconfirmed, oldest first, as their peer is dead or no longer next: their owners decide."""
+        """Frames come back unconfirmed, as their peer is dead or no longer next: their owners decide."""
         for peer, frame in unsent:
             known = self.station.peers.get(peer)
             if known is not None and known.heard + self.config.retry_max < now:
                 self._lost(peer, now)
             self._gave_up(peer if is_dead else None, frame, now)
-        # Each goes before what waits already, so the oldest goes there last.
-        for frame in [frame for _, frame in reversed(unsent) if isinstance(frame, Publish)]:
-            event = Event.decode_untrusted(frame.body)
-            patience = inf if event.delivery is not Delivery.REALTIME else now + self.config.publish_patience
-            self.home.requeue(Publication(event, frame.body, patience))
 
     def _gave_up(self, dead: int | None, frame: Frame, now: float) -> None:
         match frame:
             case EventFrame(attempt=0):
                 self._multicast.gave_up(dead, frame)
-            case Publish():
-                pass  # goes back to the home
+            case Publish(body=body):
+                event = Event.decode_untrusted(body)
+                patience = inf if event.delivery is not Delivery.REALTIME else now + self.config.publish_patience
+                self.home.requeue(Publication(event, body, patience))
             case Delivered():
                 self.memorised.unconfirmed(frame, now)
             case Replay(filters=filters):
@@ -535,7 +543,7 @@ class Node:
         """Ask one adjoining broker for the tables; with the others, and after a short dismissal, digests will tell."""
         for place, peer in enumerate(self.station.adjoining_brokers()):
             if at_once and place == 0:
-                self._integrity.compare_with(peer)
+                self._integrity.compare_with(peer, now)
             else:
                 self._integrity.noticed(peer, now, is_new=False)
 

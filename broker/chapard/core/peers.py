@@ -59,7 +59,7 @@ class Peers:
         return self._peers.get(index)
 
     def beacon(self, beacon: Beacon, now: float) -> Peer | None:
-        """Take a beacon; returns the peer as it was known before, None if this is a new contact or a new incarnation."""
+        """Take a beacon; returns the peer as it was known before, None if it is a new contact or a new incarnation."""
         before = self._peers.get(beacon.sender)
         if before is not None and before.beacon.incarnation != beacon.incarnation:
             before = None

@@ -141,7 +141,7 @@ def _candidates(station: Station, *, saves_power: bool) -> list[int]:
 
 
 def orphan_must_serve(station: Station) -> bool:
-    """Whether a node that found no broker goes on serving itself: until it hears a broker of a lower index, or its relay.
+    """Whether a node that found no broker goes on serving itself: until it hears its relay, or one of a lower index.
 
     A relay is a broker by right, and stays one; among stand-ins the lowest remains.
     """
@@ -149,7 +149,7 @@ def orphan_must_serve(station: Station) -> bool:
 
 
 def choose_broker(station: Station) -> int | None:
-    """The broker for this node's events: itself, else the present one if it serves, the nearest, a relay, the lowest."""
+    """The broker for this node: itself, else the present one if it still serves, the nearest, a relay, the lowest."""
     if station.is_broker:
         return station.index
     brokers = [peer.index for peer in station.adjoining_brokers()]

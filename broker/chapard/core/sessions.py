@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from chapar.event import Delivery, Event, EventId, origin_of
 from chapar.filter import Filter
-from chapar.session import Acknowledge, Deliver, Goodbye, Opened, Receipt, Refused
+from chapar.session import PUBLISH_WINDOW, Acknowledge, Deliver, Goodbye, Opened, Receipt, Refused
 from chapard.core.config import QueuePolicy
 from chapard.core.effects import Answer, DeliveryRow, Reason, SessionRow
 from chapard.core.matcher import Matcher
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 NUMBER_BLOCK = 1024
 """Delivery numbers reserved on disk at a time."""
-RECEIPTS_KEPT = 64
+RECEIPTS_KEPT = 2 * PUBLISH_WINDOW
 """Publications whose receipt can be repeated: more than a client has under way without one."""
 MAX_CLIENT_NAME = 128
 """Characters of a client's name."""
@@ -66,7 +66,6 @@ class Incoming(NamedTuple):
 
 class _Waiting(NamedTuple):
     number: int
-    after: int
     incoming: Incoming
     since: float
 
@@ -128,11 +127,16 @@ class Sessions:
             if session is None:
                 return None
         resumed = session.epoch == epoch
+        if not resumed and session.published:
+            # A client that does not know the session counts its publications anew: old receipts are not for them.
+            session.published.clear()
+            self._store.forget(f"published/{client}")
         session.heard = now
         if not session.is_on:
             session.is_on = True
             self._row(session, "on")
-        self._answer(client, Opened(session.epoch, resumed, max(session.published, default=0), tuple(session.subscriptions)))
+        published = max(session.published, default=0)
+        self._answer(client, Opened(session.epoch, resumed, published, tuple(session.subscriptions)))
         self._repeat(session)
         self._pump(session, now)
         return session
@@ -164,7 +168,8 @@ class Sessions:
 
     def _create(self, client: str) -> Session | None:
         if not 0 < len(client) <= MAX_CLIENT_NAME or "/" in client or not client.isprintable():
-            self._answer(client, Refused(0, f"a client's name has 1 to {MAX_CLIENT_NAME} printable characters without '/'"))
+            rule = f"a client's name has 1 to {MAX_CLIENT_NAME} printable characters without '/'"
+            self._answer(client, Refused(0, rule))
             return None
         if len(self._sessions) >= self._config.session_limit:
             self._outlet.drop(Reason.SESSION_LIMIT, client=client)
@@ -227,11 +232,11 @@ class Sessions:
 
     # Deliveries
 
-    def is_blocked_for(self, event: Event) -> bool:
+    def is_blocked_for(self, event: Event, now: float) -> bool:
         """Whether a local subscriber with a full queue refuses this event at its publisher."""
         if self._config.queue_policy is not QueuePolicy.REFUSE:
             return False
-        return any(self._is_full(self._by_slot[slot]) for slot in self._matcher.match(event).indexes())
+        return any(self._is_full(self._by_slot[slot], now) for slot in self._matcher.match(event).indexes())
 
     def is_wanted(self, event: Event) -> bool:
         return self._matcher.match(event).any()
@@ -244,8 +249,9 @@ class Sessions:
         return is_safe
 
     def take_for(self, session: Session, incoming: Incoming, now: float) -> None:
-        """Queue an event for one client that has just subscribed."""
-        self._give(session, incoming, now)
+        """Queue an event for one client that has just subscribed. Nobody offers it again, so refused is lost."""
+        if not self._give(session, incoming, now):
+            self._outlet.lose(incoming.event_id, self._here, Reason.QUEUE_FULL, session.client)
 
     def acknowledge(self, session: Session, ack: Acknowledge, now: float) -> None:
         """Everything up to this number is safe with the client."""
@@ -254,24 +260,26 @@ class Sessions:
         while session.in_flight and session.queue[0].number <= ack.number:
             waiting = session.queue.popleft()
             session.in_flight -= 1
+            session.retry_at = None
             self._store.forget(f"queue/{session.client}/{waiting.number:012d}")
         self._pump(session, now)
 
     def _give(self, session: Session, incoming: Incoming, now: float) -> bool:
         if self._had(session, incoming):
             return True
-        if self._is_full(session) and not self._make_room(session, incoming):
+        if self._is_full(session, now) and not self._make_room(session):
             if incoming.is_memorised and self._config.queue_policy is QueuePolicy.REFUSE:
+                self._outlet.drop(Reason.QUEUE_FULL, client=session.client)  # no loss: the brokers keep it
                 return False
+            self._outlet.lose(incoming.event_id, self._here, Reason.QUEUE_FULL, session.client)
             self._mark(session, incoming)  # what was dropped does not come back out of order
             return True
         self._mark(session, incoming)
-        after = session.queue[-1].number if session.queue else 0
-        waiting = _Waiting(self._next_number(session), after, incoming, now)
+        waiting = _Waiting(self._next_number(session), incoming, now)
         session.queue.append(waiting)
         expiry = None if incoming.expiry == inf else incoming.expiry
         key = f"queue/{session.client}/{waiting.number:012d}"
-        self._store.put(key, after, incoming.body, expiry, incoming.hops, incoming.via, now)
+        self._store.put(key, incoming.body, expiry, incoming.hops, incoming.via, now)
         self._pump(session, now)
         return True
 
@@ -301,15 +309,20 @@ class Sessions:
             del session.taken[oldest]
             self._store.forget(f"taken/{session.client}/{oldest.hex()}")
 
-    def _is_full(self, session: Session) -> bool:
+    def _is_full(self, session: Session, now: float) -> bool:
+        """Whether there is no room, not even that of what has expired without leaving."""
+        if len(session.queue) < self._config.session_queue:
+            return False
+        for place in reversed(range(session.in_flight, len(session.queue))):
+            if session.queue[place].incoming.expiry <= now:
+                self._drop_at(session, place, Reason.EXPIRED)
         return len(session.queue) >= self._config.session_queue
 
-    def _make_room(self, session: Session, incoming: Incoming) -> bool:
+    def _make_room(self, session: Session) -> bool:
         """Drop by policy; whether there is room now."""
         if self._config.queue_policy is QueuePolicy.OLDEST and session.in_flight < len(session.queue):
             self._drop_at(session, session.in_flight, Reason.QUEUE_FULL)
             return True
-        self._outlet.lose(incoming.event_id, self._here, Reason.QUEUE_FULL, session.client)
         return False
 
     def _drop_at(self, session: Session, place: int, reason: Reason) -> None:
@@ -317,8 +330,6 @@ class Sessions:
         del session.queue[place]
         self._outlet.lose(waiting.incoming.event_id, self._here, reason, session.client)
         self._store.forget(f"queue/{session.client}/{waiting.number:012d}")
-        if place < len(session.queue):
-            session.queue[place] = session.queue[place]._replace(after=waiting.after)
 
     def _next_number(self, session: Session) -> int:
         session.number += 1
@@ -337,16 +348,23 @@ class Sessions:
                 self._drop_at(session, session.in_flight, Reason.EXPIRED)
                 continue
             session.in_flight += 1
-            self._send(session, waiting)
+            before = session.queue[session.in_flight - 2].number if session.in_flight > 1 else 0
+            self._send(session, waiting, before)
             self._delivery_row(session, waiting, now)
-        session.retry_at = now + self._config.session_retry if session.in_flight else None
+        if not session.in_flight:
+            session.retry_at = None
+        elif session.retry_at is None:  # what comes in does not put off the repetition of what has left
+            session.retry_at = now + self._config.session_retry
 
     def _repeat(self, session: Session) -> None:
+        before = 0
         for waiting in islice(session.queue, session.in_flight):
-            self._send(session, waiting)
+            self._send(session, waiting, before)
+            before = waiting.number
 
-    def _send(self, session: Session, waiting: _Waiting) -> None:
-        message = Deliver(session.epoch, waiting.number, waiting.after, waiting.incoming.body)
+    def _send(self, session: Session, waiting: _Waiting, before: int) -> None:
+        """Send a delivery. It follows the one `before` it in the queue; whatever was ahead of the first is settled."""
+        message = Deliver(session.epoch, waiting.number, before, waiting.incoming.body)
         self._answer(session.client, message, after_save=waiting.incoming.is_memorised)
 
     # Time
@@ -362,9 +380,13 @@ class Sessions:
                 self._repeat(session)
 
     def forget_expired(self, now: float) -> None:
-        """Forget which events sessions were given once nobody can offer them again."""
+        """Forget which events sessions were given once nobody can offer them again.
+
+        That is somewhat later than they expire: copies that waited on the way, or under a slow clock, last longer.
+        """
+        grace = self._config.contact_periods * self._config.refresh_period
         for session in self._sessions.values():
-            for event_id in [each for each, expiry in session.taken.items() if expiry <= now]:
+            for event_id in [each for each, expiry in session.taken.items() if expiry + grace <= now]:
                 del session.taken[event_id]
                 self._store.forget(f"taken/{session.client}/{event_id.hex()}")
 
@@ -383,9 +405,9 @@ class Sessions:
             for number, wire in subscriptions:
                 session.subscriptions[number] = Filter.from_wire_untrusted(wire)
                 self._matcher.add(session.subscriptions[number], session.slot)
-        for (client, number), (after, body, expiry, hops, via, since) in saved_under(saved, "queue/"):
+        for (client, number), (body, expiry, hops, via, since) in saved_under(saved, "queue/"):
             incoming = Incoming(Event.decode_untrusted(body), body, inf if expiry is None else expiry, hops, via)
-            self._sessions[client].queue.append(_Waiting(int(number), after, incoming, since))
+            self._sessions[client].queue.append(_Waiting(int(number), incoming, since))
         for (client, event_id), (expiry,) in saved_under(saved, "taken/"):
             self._sessions[client].taken[EventId(bytes.fromhex(event_id))] = inf if expiry is None else expiry
         for (client, origin), (event_id,) in saved_under(saved, "latest/"):
@@ -408,5 +430,6 @@ class Sessions:
     def _delivery_row(self, session: Session, waiting: _Waiting, now: float) -> None:
         incoming = waiting.incoming
         queued_us = round(1e6 * (now - waiting.since))
-        origin = origin_of(incoming.event_id)
-        self._outlet.emit(DeliveryRow(session.client, incoming.event_id, origin, incoming.hops, incoming.via, queued_us))
+        event_id = incoming.event_id
+        row = DeliveryRow(session.client, event_id, origin_of(event_id), incoming.hops, incoming.via, queued_us)
+        self._outlet.emit(row)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from chapard.core.config import Config
     from chapard.core.links import Links
 
+PROBE_ROUNDS = 3
+"""How often a node nearer than a broker that answered is tried: its first beacons, or ours, may have been lost."""
+
 
 class Station:
     """Identity and surroundings of one node."""
@@ -34,7 +37,8 @@ class Station:
         self.relays: frozenset[int] = frozenset()
         """MPRs: the routing daemon's, or our own selection where it has none."""
         self._neighbour_since: dict[int, float] = {}
-        self._probes = 0
+        self._probes: dict[int, int] = {}
+        """How many destinations were tried behind each silent neighbour."""
 
     def adopt(self, view: RouteView, now: float) -> frozenset[int]:
         """Take a new route view; returns the neighbours that are gone."""
@@ -42,6 +46,7 @@ class Station:
         self.view = view
         self.available = available(view, self.index, self.config.nodes)
         self._neighbour_since = {n: self._neighbour_since.get(n, now) for n in sorted(view.neighbours)}
+        self._probes = {n: tried for n, tried in self._probes.items() if n in view.neighbours}
         self.select_relays()
         return gone
 
@@ -76,9 +81,12 @@ class Station:
         chosen = [peer.index for peer in self.peers if peer.broker == self.index]
         return sorted([*chosen, self.index]) if self.broker == self.index else chosen
 
-    def flood(self, links: Links, frame: Frame) -> None:
-        """Hand a frame to the adjoining brokers: one broadcast, and a copy to each that lies behind nodes without chapard."""
-        brokers = self.adjoining_brokers()
+    def flood(self, links: Links, frame: Frame, *, came_from: int | None = None) -> None:
+        """Hand a frame to the adjoining brokers: one broadcast, and a copy to each behind nodes without chapard.
+
+        The one it came from has it, and alone is no reason to relay.
+        """
+        brokers = [peer for peer in self.adjoining_brokers() if peer.index != came_from]
         if any(self.is_adjacent(peer.index) for peer in brokers):
             links.send_loose(None, frame)
         for peer in brokers:
@@ -93,16 +101,29 @@ class Station:
     def beacon_targets(self, now: float) -> list[int]:
         """Who must get our beacon by unicast because no broadcast reaches them.
 
-        Peers several hops away, and, behind each neighbour that is silent (it runs no chapard), the nearest
-        destinations in turn until one answers.
+        Peers several hops away, and, behind each neighbour that is silent (it runs no chapard), the destinations in
+        turn, nearest first, until a broker has answered and those nearer than it had their chance.
         """
         targets = {peer.index for peer in self.peers if not self.is_adjacent(peer.index)}
         patience = self.config.orphan_patience
         for neighbour, since in self._neighbour_since.items():
-            if neighbour in self.peers or since + patience > now:
-                continue
-            behind = sorted((r.hops, d) for d, r in self.view.routes.items() if r.next_hop == neighbour and d != neighbour)
-            if behind and not any(d in self.peers for _, d in behind):
-                targets.add(behind[self._probes % len(behind)][1])
-        self._probes += 1
-        return sorted(target for target in targets if target < self.config.nodes)
+            if neighbour not in self.peers and since + patience <= now:
+                targets.update(self._probe(neighbour))
+        return sorted(targets)
+
+    def _probe(self, neighbour: int) -> list[int]:
+        """Whom to try this time behind a silent neighbour: one node, or none."""
+        routes = self.view.routes
+        behind = sorted(
+            (route.hops, node)
+            for node, route in routes.items()
+            if route.next_hop == neighbour and node != neighbour and node < self.config.nodes
+        )
+        brokers = {peer.index for peer in self.adjoining_brokers()}
+        answered = next((place for place, (_, node) in enumerate(behind) if node in brokers), None)
+        candidates = behind[:answered]
+        tried = self._probes.get(neighbour, 0)
+        if not candidates or (answered is not None and tried >= PROBE_ROUNDS * len(candidates)):
+            return []
+        self._probes[neighbour] = tried + 1
+        return [candidates[tried % len(candidates)][1]]

@@ -49,6 +49,6 @@ class Alone(NamedTuple):
 
 
 def available(view: RouteView, index: int, length: int) -> NodeVector:
-    """ANV: this node, its neighbours and every node it has a route to. Nodes beyond the vectors' length do not exist."""
+    """ANV: this node, its neighbours and every node it has a route to. Nodes beyond the vectors' length are none."""
     nodes = {index, *view.neighbours, *view.routes}
     return NodeVector.of((node for node in nodes if node < length), length)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from chapar import Event, Filter
 from chapar.wire import NO_BROKER, Ack, Beacon, BeaconFlag, encode
 from chapar_olsr.view import Route, RouteView
@@ -26,13 +28,12 @@ class Node:
         self.met = MET(QUICK)
 
     def beacon(self, *, power: Power = Power.FULL, is_leaving: bool = False, now: float = NOW) -> Beacon:
-        return compose(
-            self.station, self.interests, self.fmt, self.met, power=power, is_leaving=is_leaving, acks=((3, 4, 5),), now=now
-        )
+        about = (self.station, self.interests, self.fmt, self.met)
+        return compose(*about, power=power, is_leaving=is_leaving, acks=((3, 4, 5),), now=now)
 
 
 def test_a_beacon_names_the_node_its_incarnation_and_its_filters_version() -> None:
-    """Who I am, since when, which broker I chose, and version and digest of my own filters; links' confirmations ride along."""
+    """Who I am, since when, which broker I chose, version and digest of my own filters, and what my links confirm."""
     node = Node()
     node.interests.add(Filter(subject="x"))
     beacon = node.beacon()
@@ -110,12 +111,12 @@ def test_beacons_are_rare_while_nothing_changes_and_never_rarer_than_the_refresh
     since = network.now
     network.run(100)
     sent = times(network, 0, since)
-    gaps = [later - earlier for earlier, later in zip(sent, sent[1:], strict=False)]
+    gaps = [later - earlier for earlier, later in pairwise(sent)]
     assert all(0.5 * QUICK.refresh_period <= gap <= QUICK.refresh_period for gap in gaps)
 
 
 def test_a_new_neighbour_is_greeted_at_once() -> None:
-    """When routing shows a new neighbour both ends beacon within a fraction of beacon_min, and again once they heard."""
+    """When routing shows a new neighbour, both ends beacon within a fraction of beacon_min."""
     network = FakeNetwork(nodes=[0, 1])
     network.run(60)
     since = network.now

@@ -12,10 +12,10 @@ from chapard.core.roles import Why
 from fake_network import QUICK, FakeNetwork, mesh, quick, star
 
 
-@pytest.mark.parametrize(
-    ("level", "power"),
-    [(1.0, Power.FULL), (0.3, Power.FULL), (0.29, Power.LOW), (0.1, Power.LOW), (0.09, Power.CRITICAL), (0, Power.CRITICAL)],
-)
+LEVELS = {1.0: Power.FULL, 0.3: Power.FULL, 0.29: Power.LOW, 0.1: Power.LOW, 0.09: Power.CRITICAL, 0: Power.CRITICAL}
+
+
+@pytest.mark.parametrize(("level", "power"), LEVELS.items())
 def test_the_level_decides_the_policy(level: float, power: Power) -> None:
     """Below power_low a node saves power, below power_critical all it can; at a threshold it does not yet."""
     assert power_at(level, QUICK) is power
@@ -39,7 +39,7 @@ def weaken(network: FakeNetwork, node: int, level: float) -> None:
 
 
 def test_a_weak_node_leaves_the_service_to_others_and_says_so() -> None:
-    """In a mesh, a node with a low battery is replaced as broker; its beacon tells, and it serves again when charged."""
+    """In a mesh, a node with a low battery is replaced as broker; its beacon tells; charged, it serves again."""
     network = FakeNetwork(mesh(4))
     network.run(10)
     assert network.brokers == {0, 1}

@@ -174,15 +174,12 @@ def reach(role: Role) -> Roles:
 
 
 def cause(roles: Roles, what: Cause) -> Duty | None:
-    match what:
-        case Cause.APPOINTED:
-            return roles.consider(Why.MPR, NOW)
-        case Cause.RELIEVED:
-            return roles.consider(Why.NONE, NOW)
-        case Cause.DTT_OVER:
-            return roles.dtt_over(NOW)
-        case Cause.CHECKED_OUT:
-            return roles.checked_out(NOW)
+    """Let something happen to the machine."""
+    if what is Cause.APPOINTED:
+        return roles.consider(Why.MPR, NOW)
+    if what is Cause.RELIEVED:
+        return roles.consider(Why.NONE, NOW)
+    return roles.dtt_over(NOW) if what is Cause.DTT_OVER else roles.checked_out(NOW)
 
 
 MOVES = {

@@ -161,15 +161,47 @@ def test_far_peers_get_the_beacon_by_unicast() -> None:
     assert here.beacon_targets(NOW) == [2]
 
 
+LATER = NOW + QUICK.orphan_patience
+
+
+def test_a_neighbour_that_may_yet_beacon_is_not_passed_over() -> None:
+    """Nobody behind a neighbour is probed before that neighbour has been silent for orphan_patience."""
+    assert in_chain(0).beacon_targets(LATER - 0.1) == []
+
+
 def test_behind_a_silent_neighbour_the_nearest_destinations_are_probed_in_turn() -> None:
-    """Once a neighbour counts as without chapard, the destinations behind it are tried, nearest first, until one answers."""
-    here = in_chain(0, 5)
-    assert here.beacon_targets(NOW) == []  # the neighbour may yet beacon
-    later = NOW + QUICK.orphan_patience
-    here = in_chain(0, 5)
-    assert [here.beacon_targets(later) for _ in range(4)] == [[2], [3], [4], [2]]
+    """Once a neighbour counts as without chapard, those behind it are tried, nearest first, round and round."""
+    here = in_chain(0)
+    assert [here.beacon_targets(LATER) for _ in range(4)] == [[2], [3], [4], [2]]
+
+
+def test_the_search_starts_with_the_nearest_however_long_the_node_has_been_up() -> None:
+    """Beacons sent before a neighbour counted as silent do not move the start."""
+    here = in_chain(0)
+    here.beacon_targets(NOW)
+    here.beacon_targets(NOW)
+    assert here.beacon_targets(LATER) == [2]
+
+
+def test_the_search_ends_with_a_broker_once_nearer_nodes_had_their_chance() -> None:
+    """A broker that answers is kept, as is a regular peer; nodes nearer than the broker are tried a few times more."""
+    here = in_chain(0)
+    here.beacon_targets(LATER)
+    here.peers.beacon(a_beacon(4), NOW)
+    assert here.beacon_targets(LATER) == [3, 4]
     hear(here, 3)
-    assert here.beacon_targets(later) == [3]
+    assert [here.beacon_targets(LATER) for _ in range(3)] == [[2, 3, 4], [3, 4], [3, 4]]
+    here.peers.forget(3)
+    assert here.beacon_targets(LATER) == [2, 4]
+
+
+def test_a_neighbour_that_returns_is_searched_behind_from_the_start() -> None:
+    """The place in the search is forgotten with the neighbour."""
+    here = in_chain(0)
+    here.beacon_targets(LATER)
+    here.adopt(RouteView(0), LATER)
+    here.adopt(route_views(neighbourhoods(chain(5)))[0], LATER)
+    assert here.beacon_targets(LATER + QUICK.orphan_patience) == [2]
 
 
 def test_nobody_lies_behind_a_silent_leaf() -> None:

@@ -1,0 +1,611 @@
+"""Node: the machines joined. Who sees a frame, and what a change of view, peer or role sets going."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from chapar import Event, Filter, session
+from chapar.event import event_id
+from chapar.wire import (
+    Ack,
+    Beacon,
+    BeaconFlag,
+    Bye,
+    EventFrame,
+    Fragment,
+    Kind,
+    Link,
+    Listing,
+    Publish,
+    Records,
+    Store,
+    Subscribe,
+    Table,
+    Want,
+    encode,
+    fragment,
+)
+from chapard.core.effects import FrameRow, Reason, RouteRow, SessionRow, Transmit
+from chapard.core.fmt import key_of
+from chapard.core.node import STOP_PERIODS, Node
+from chapard.core.nodevector import NodeVector
+from chapard.core.roles import Role, Why
+from fake_network import (
+    QUICK,
+    START,
+    FakeNetwork,
+    a_beacon,
+    a_vector,
+    chain,
+    cycle,
+    grid,
+    mesh,
+    quick,
+    route_views,
+    star,
+)
+
+if TYPE_CHECKING:
+    from chapard.core.effects import Effect
+
+X = Filter(subject="x")
+HOLD = QUICK.contact_periods * QUICK.refresh_period
+
+
+def settled(links: set[tuple[int, int]], **settings: object) -> FakeNetwork:
+    network = FakeNetwork(links, **settings)  # type: ignore[arg-type]  # the names are FakeNetwork's
+    network.run(15)
+    return network
+
+
+def alone(**changes: object) -> Node:
+    return Node(2, 1, quick(**changes), Random(1), START)
+
+
+def receive(node: Node, data: bytes, source: int) -> list[Effect]:
+    node.datagram_received(data, source, START)
+    return node.drain(START)
+
+
+# Datagrams
+
+
+def test_a_datagram_that_is_none_is_counted() -> None:
+    """Malformed bytes change one counter and nothing else."""
+    node = alone()
+    before = node.sizes()
+    for data in (b"", b"\xc1", encode(Bye(1))[:-1], encode(Bye(1)) + b"\x00"):
+        receive(node, data, 1)
+    assert node.outlet.counters == Counter({Reason.MALFORMED: 4})
+    assert node.sizes() == before
+
+
+def test_a_datagram_under_a_false_name_is_counted() -> None:
+    """The sender in the frames must be the node it came from, and never ourselves."""
+    node = alone()
+    receive(node, encode(a_beacon(3)), 1)
+    receive(node, encode(a_beacon(2)), 2)
+    assert node.outlet.counters == Counter({Reason.SPOOFED: 2})
+    assert len(node.station.peers) == 0
+
+
+def test_a_link_header_in_the_middle_is_counted() -> None:
+    """A LINK heads a datagram or is malformed; the frames beside it still count."""
+    node = alone()
+    receive(node, encode(a_beacon(1)) + encode(Link(1, 5, 1, 0, 0, 0)), 1)
+    assert node.outlet.counters == Counter({Reason.MALFORMED: 1})
+    assert 1 in node.station.peers
+
+
+def test_frames_are_recorded_where_that_is_asked_for() -> None:
+    """With record_frames, every frame received and sent is a row with its size; without, none is."""
+    data = encode(a_beacon(1))
+    assert not [row for row in receive(alone(), data, 1) if isinstance(row, FrameRow)]
+    rows = [row for row in receive(alone(record_frames=True), data, 1) if isinstance(row, FrameRow)]
+    assert [(row.direction, row.kind, row.bytes, row.peer) for row in rows] == [("rx", "beacon", len(data), 1)]
+
+
+def test_a_stranger_makes_us_introduce_ourselves() -> None:
+    """A frame of a node that we do not know brings the next beacon forward; a known peer's does not."""
+    network = FakeNetwork(chain(2))
+    network.run(60)
+    quiet = network.nodes[0].next_deadline()
+    network.inject(0, Ack(1, 1, 0))
+    assert network.nodes[0].next_deadline() == quiet
+    network.inject(0, Ack(9, 1, 0))
+    assert network.nodes[0].next_deadline() - network.now < QUICK.beacon_min
+
+
+def test_a_beacon_that_solicits_is_answered() -> None:
+    """A node that looks for its neighbours hears from them within a fraction of beacon_min."""
+    network = FakeNetwork(chain(2))
+    network.run(60)
+    network.inject(0, a_beacon(1, is_broker=True, flags=BeaconFlag.SOLICIT, broker=1))
+    assert network.nodes[0].next_deadline() - network.now < 0.1 * QUICK.beacon_min
+
+
+def test_without_tables_frames_about_tables_are_ignored() -> None:
+    """A regular node takes no part in keeping tables, whoever sends it what."""
+    network = settled(chain(5))
+    since = network.now
+    body = Event(subject="x", lifetime=60).accepted(id=event_id(9, 1, 1), chain=1).encode()
+    network.inject(0, Store(1, 60_000, b"", body))
+    network.inject(0, Subscribe(1, 9, 1, 0, (X,)))
+    network.inject(0, Records(1, Table.FMT, (b"\x90",), 0))
+    network.inject(0, Listing(1, Table.MET, (), ((event_id(9, 1, 1), 0),), 0))
+    node = network.nodes[0]
+    assert (len(node.fmt), len(node.met)) == (0, 0)
+    assert Kind.WANT not in network.kinds(since)
+
+
+def test_a_publication_to_a_node_without_tables_is_a_recorded_loss() -> None:
+    """It cannot tell who wants the event; the loss is on record for everybody, and its beacon sets the home right."""
+    network = settled(chain(5))
+    network.inject(0, Publish(1, Event(subject="x").accepted(id=event_id(1, 1, 1), chain=0).encode()))
+    assert len(network.lost(Reason.NO_BROKER)) == QUICK.nodes
+    assert network.nodes[0].next_deadline() - network.now < QUICK.beacon_min
+
+
+# Large events
+
+
+@pytest.mark.parametrize("lifetime", [0, 60])
+@pytest.mark.parametrize("loss", [0.0, 0.2])
+def test_an_event_larger_than_a_datagram_arrives(lifetime: float, loss: float) -> None:
+    """It is cut up, each piece repaired on its own, and put together at every hop."""
+    network = settled(chain(4))
+    subscriber = network.client("s", at=3)
+    subscriber.subscribe(X)
+    network.run(3)
+    network.loss = loss
+    payload = Random(7).randbytes(20_000)
+    network.client("p", at=0).publish(Event(subject="x", payload=payload, lifetime=lifetime))
+    network.run(40)
+    assert [event.payload for event in subscriber.got] == [payload]
+    assert max(len(each.data) for each in network.sent) <= QUICK.mtu
+
+
+def test_pieces_that_do_not_fit_together_are_counted() -> None:
+    """Fragments that disagree, or that add up to no frame, are malformed; pieces that never come are given up."""
+    node = alone()
+    chunk = bytes(200)
+    for piece in (Fragment(1, 5, 0, 3, chunk), Fragment(1, 5, 1, 4, chunk)):
+        receive(node, encode(piece), 1)
+    assert node.outlet.counters[Reason.MALFORMED] == 1
+    receive(node, encode(Fragment(1, 6, 0, 1, chunk)), 1)
+    assert node.outlet.counters[Reason.MALFORMED] == 2
+    receive(node, encode(Fragment(1, 7, 0, 2, chunk)), 1)
+    node.tick(START + 100)
+    assert node.outlet.counters[Reason.REASSEMBLY] >= 1
+
+
+def test_a_restarted_peer_counts_its_messages_anew() -> None:
+    """What an earlier incarnation began to say is not mixed with what the new one says."""
+    node = alone()
+    old = fragment(encode(Publish(1, bytes.fromhex("9ac40a") + bytes(3000))), 1, 1, QUICK.mtu)
+    new_body = Event(subject="x", payload=bytes(3000)).accepted(id=event_id(1, 2, 1), chain=0).encode()
+    new = fragment(encode(Publish(1, new_body)), 1, 1, QUICK.mtu)
+    receive(node, encode(a_beacon(1, incarnation=1)), 1)
+    receive(node, old[0], 1)
+    receive(node, encode(a_beacon(1, incarnation=2)), 1)
+    for piece in new:
+        receive(node, piece, 1)
+    assert node.outlet.counters[Reason.MALFORMED] == 0
+
+
+# Views
+
+
+def test_an_equal_view_causes_nothing() -> None:
+    """Routing may repeat itself as often as it likes."""
+    network = settled(grid(3))
+    for node, core in network.nodes.items():
+        deadline = core.next_deadline()
+        core.route_changed(route_views(network.adjacency)[node], network.now)
+        assert core.drain(network.now) == []
+        assert core.next_deadline() == deadline
+
+
+def test_changed_routes_are_recorded() -> None:
+    """One row for each destination whose route is new or another."""
+    network = settled(chain(3))
+    network.adjacency[2].add(0)
+    network.adjacency[0].add(2)
+    node = network.nodes[0]
+    node.route_changed(route_views(network.adjacency)[0], network.now)
+    rows = [effect for effect in node.drain(network.now) if isinstance(effect, RouteRow)]
+    assert rows == [RouteRow(2, 2, 1)]
+
+
+def test_a_lost_neighbour_is_out_of_contact_at_once() -> None:
+    """When routing says that a neighbour is gone, nobody waits for its silence: another broker is chosen."""
+    network = settled(mesh(4))
+    broker = network.nodes[3].station.broker
+    assert broker is not None
+    network.unlink((3, broker))
+    assert broker not in network.nodes[3].station.peers
+    network.run(1)
+    assert network.nodes[3].station.broker not in (None, broker)
+
+
+def test_publications_keep_their_order_when_a_broker_is_lost() -> None:
+    """What was on its way to a broker that is gone goes to the next one, in the order of publication."""
+    network = settled(mesh(4))
+    subscriber, publisher = network.client("s", at=2), network.client("p", at=3)
+    subscriber.subscribe(X)
+    network.run(3)
+    broker = network.nodes[3].station.broker
+    assert broker is not None
+    network.unlink((3, broker), routed=False)
+    for number in range(6):
+        publisher.publish(Event(subject="x", payload=b"%d" % number))
+        network.run(0.2)
+    network.converge()
+    network.run(5)
+    assert subscriber.payloads == ["0", "1", "2", "3", "4", "5"]
+
+
+def test_events_follow_a_neighbour_that_moved() -> None:
+    """A destination that is no neighbour any more, but has a route, is reached over it; nothing is lost or repeated."""
+    network = settled(cycle(6), without_chapard={1})
+    subscriber, publisher = network.client("s", at=5), network.client("p", at=0)
+    subscriber.subscribe(X)
+    network.run(15)
+    network.unlink((0, 5), routed=False)
+    publisher.publish(Event(subject="x", payload=b"a"))
+    network.run(0.3)
+    network.converge()
+    network.run(10)
+    assert subscriber.payloads == ["a"]
+    assert network.losses == []
+
+
+# Contact
+
+
+def test_a_silent_broker_is_replaced() -> None:
+    """A broker that dies without a word while routes still name it: after contact_periods its homes choose another."""
+    network = settled(mesh(4))
+    broker = network.nodes[3].station.broker
+    assert broker is not None
+    network.crash(broker)
+    network.run(HOLD + 1)
+    assert network.nodes[3].station.broker not in (None, broker)
+
+
+def test_a_broker_that_does_not_confirm_is_given_up_sooner() -> None:
+    """When frames to a silent peer come back, its homes do not wait for the end of contact."""
+    slow = quick(refresh_period=60.0, subscription_lease=600.0)
+    network = FakeNetwork(mesh(4), config=slow)
+    network.run(100)
+    subscriber, publisher = network.client("s", at=1), network.client("p", at=3)
+    subscriber.subscribe(X)
+    network.run(2)
+    broker = network.nodes[3].station.broker
+    assert broker == 0
+    network.crash(broker)
+    network.run(5)
+    publisher.publish(Event(subject="x", lifetime=60))
+    network.run(20)
+    assert network.nodes[3].station.broker != broker
+    assert len(subscriber.got) == 1
+
+
+def test_goodbye_ends_a_contact() -> None:
+    """A peer that says BYE is gone at once."""
+    network = settled(mesh(4))
+    broker = network.nodes[3].station.broker
+    assert broker is not None
+    network.inject(3, Bye(broker))
+    assert broker not in network.nodes[3].station.peers
+    assert network.nodes[3].station.broker != broker
+
+
+def test_confirmations_in_beacons_count() -> None:
+    """What a beacon confirms is not sent again."""
+    network = FakeNetwork(chain(2))
+    subscriber = network.client("s", at=1)
+    subscriber.subscribe(X)
+    network.run(30)
+    network.run(network.nodes[1].next_deadline() - network.now - QUICK.ack_delay / 2)
+    since = network.now
+    network.client("p", at=0).publish(Event(subject="x"))
+    network.run(10)
+    assert network.kinds(since)[Kind.EVENT] == 1
+
+
+def test_relays_selected_by_ourselves_are_told_at_once() -> None:
+    """Without MPRs in the views, a node whose selection changes says so soon, as it appoints or dismisses a broker."""
+    network = FakeNetwork(chain(3), nodes=[7], knows_mprs=False)
+    network.run(100)
+    since = network.now
+    network.link((2, 7))
+    network.run(3 * QUICK.beacon_min)
+    assert 2 in network.brokers
+    told = [beacon for datagram, beacon in network.frames(Beacon, since) if datagram.sender == 1]
+    assert told[-1].relays == a_vector([2])
+
+
+# Roles
+
+
+def test_an_appointed_broker_serves_at_once_and_asks_one_broker_for_the_tables() -> None:
+    """Appointment is immediate; of several adjoining brokers one is asked at once, the digests of the others tell."""
+    network = settled(mesh(6), config=quick(broker_min=3))
+    network.client("s", at=5).subscribe(X)
+    network.run(3)
+    since = network.now
+    network.nodes[0].battery_changed(0.2, network.now)
+    network.drain(0)
+    network.run(QUICK.beacon_min)
+    assert network.nodes[3].role is Role.BROKER
+    opened = [datagram.to for datagram, _ in network.frames(Listing, since) if datagram.sender == 3]
+    assert len(opened) == 1
+    assert network.nodes[3].fmt.homes() == {5: (X,)}
+
+
+def test_a_node_without_a_broker_serves_itself_after_a_while() -> None:
+    """Neighbours that run no chapard: after orphan_patience the node is its own broker, and its clients are served."""
+    network = FakeNetwork(star(4), without_chapard={0, 1, 3})
+    network.run(QUICK.orphan_patience / 2)
+    assert network.nodes[2].station.broker is None
+    network.run(QUICK.orphan_patience)
+    node = network.nodes[2]
+    assert (node.role, node.roles.why, node.station.broker) == (Role.BROKER, Why.ORPHAN, 2)
+
+
+def test_of_several_orphans_one_remains() -> None:
+    """Nodes whose elected brokers run no chapard: all serve themselves at first, then the lowest serves all."""
+    network = FakeNetwork(mesh(5), without_chapard={0, 1})
+    network.run(20)
+    assert network.brokers == {2}
+    assert {node.station.broker for node in network.nodes.values()} == {2}
+
+
+def test_a_stand_in_yields_to_the_relay_that_comes_back() -> None:
+    """The relay's daemon dies: another serves; it returns: the brokers are again those that the rules name."""
+    network = settled(star(5, centre=4))
+    assert network.brokers == {0, 4}
+    network.crash(0, 4)
+    network.run(HOLD + 10)
+    assert network.brokers
+    network.start(0, 4)
+    network.run(HOLD + QUICK.dismissal_time)
+    assert network.brokers == {0, 4}
+
+
+def test_a_real_time_event_waits_a_little_for_a_broker() -> None:
+    """For publish_patience a real-time event waits for a broker, then it is lost; a memorised one waits on."""
+    config = quick(orphan_patience=1e6)
+    network = FakeNetwork(chain(4), config=config, without_chapard={1})
+    publisher, subscriber = network.client("p", at=0), network.client("s", at=3)
+    subscriber.subscribe(X)
+    publisher.publish(Event(subject="x"))
+    assert network.nodes[0].station.broker is None
+    network.run(QUICK.publish_patience + 1)
+    assert network.losses[0][1].reason is Reason.NO_BROKER
+    publisher.publish(Event(subject="x", lifetime=600, payload=b"kept"))
+    network.start(1)
+    network.run(10)
+    assert subscriber.payloads == ["kept"]
+
+
+# The end
+
+
+def test_a_broker_that_stops_hands_over_and_says_bye() -> None:
+    """Its clients are told, its tables are with another broker before the BYE, and its homes are served on."""
+    network = settled(mesh(4))
+    client, subscriber, publisher = network.client("c", at=0), network.client("s", at=2), network.client("p", at=3)
+    subscriber.subscribe(X)
+    network.run(3)
+    node = network.nodes[0]
+    node.fmt.merge(40, 1, [X], 0.0, network.now)
+    event = Event(subject="y", lifetime=600).accepted(id=event_id(40, 1, 1), chain=1)
+    node.memorised.store(event, event.encode(), 600_000, NodeVector.empty(QUICK.nodes), network.now)
+    since = network.now
+    network.stop(0)
+    assert not client.session.is_on
+    network.run(3)
+    assert 0 not in network.nodes
+    byes = [datagram.t for datagram, _ in network.frames(Bye, since)]
+    given = [datagram.t for datagram, _ in network.frames(Records, since) if datagram.sender == 0]
+    assert len(byes) == 1
+    assert byes[0] > given[0]
+    assert 40 in network.nodes[1].fmt.homes()
+    assert len(network.nodes[1].met) == 1
+    publisher.publish(Event(subject="x"))
+    network.run(1)
+    assert len(subscriber.got) == 1
+
+
+def test_a_node_that_leaves_says_so_in_its_beacon() -> None:
+    """From the moment it stops it is no broker for anybody."""
+    network = settled(mesh(4))
+    network.unlink((0, 1), (0, 2), (0, 3), routed=False)
+    since = network.now
+    network.stop(0)
+    ((_, beacon),) = network.frames(Beacon, since)
+    assert beacon.flags == BeaconFlag.LEAVING
+
+
+@pytest.mark.parametrize("links", [mesh(4), set()])
+def test_who_has_nothing_to_hand_over_leaves_at_once(links: set[tuple[int, int]]) -> None:
+    """A regular node, and a node without other brokers, say BYE with the next datagram."""
+    network = FakeNetwork(links, nodes=[3])
+    network.run(15)
+    network.stop(3)
+    assert 3 not in network.nodes
+    assert [frame for _, frame in network.frames(Bye)] == [Bye(3)]
+
+
+def test_a_node_that_is_not_heard_leaves_in_the_end() -> None:
+    """Nobody takes over: after STOP_PERIODS sync retries the node goes all the same; its disk has the events."""
+    network = settled(mesh(4))
+    network.client("p", at=0).publish(Event(subject="x", lifetime=600))
+    network.unlink((0, 1), (0, 2), (0, 3), routed=False)
+    network.stop(0)
+    network.run(STOP_PERIODS * QUICK.sync_retry - 0.1)
+    assert 0 in network.nodes
+    network.run(0.2)
+    assert 0 not in network.nodes
+    assert any(key.startswith("event/") for key in network.disks[0])
+
+
+def test_clients_are_told_when_their_daemon_stops_and_find_their_session_again() -> None:
+    """The session stands: what was published meanwhile is delivered when the daemon is back."""
+    network = settled(chain(4))
+    subscriber, publisher = network.client("s", at=3), network.client("p", at=0)
+    subscriber.subscribe(X)
+    network.run(3)
+    node = network.nodes[3]
+    node.stop(network.now)
+    rows = [effect for effect in node.drain(network.now) if isinstance(effect, SessionRow)]
+    assert [row.state for row in rows] == ["off"]
+    network.crash(3)
+    publisher.publish(Event(subject="x", lifetime=600))
+    network.run(5)
+    network.start(3)
+    network.run(10)
+    assert len(subscriber.got) == 1
+
+
+# The whole
+
+
+def test_sizes_name_every_bounded_table_with_its_limit() -> None:
+    """Each entry is what is used and what the configuration allows."""
+    network = settled(chain(3))
+    network.client("s", at=1).subscribe(X)
+    network.client("p", at=0).publish(Event(subject="x", lifetime=60))
+    network.run(3)
+    sizes = network.nodes[1].sizes()
+    assert sizes["sessions"] == (1, QUICK.session_limit)
+    assert sizes["fmt"] == (1, QUICK.fmt_homes)
+    assert sizes["met"] == (1, QUICK.met_events)
+    assert sizes["peers"] == (2, QUICK.nodes)
+    assert all(0 <= used <= limit for used, limit in sizes.values())
+
+
+def test_what_a_node_wants_done_comes_out_once_in_order() -> None:
+    """`drain` gives each effect once; what was queued for one node leaves packed in one datagram."""
+    network = settled(chain(2))
+    network.client("s", at=1).subscribe(X)
+    network.run(3)
+    publisher = network.client("p", at=0)
+    node = network.nodes[0]
+    for number in (1, 2, 3):
+        node.client_request(publisher.name, session.Publish(number, Event(subject="x")), network.now)
+    sent = [effect for effect in node.drain(network.now) if isinstance(effect, Transmit)]
+    assert len(sent) == 1
+    assert node.drain(network.now) == []
+
+
+def test_without_hop_acknowledgement_events_still_arrive() -> None:
+    """hop_ack = false: nothing is numbered or confirmed, and on good links nothing is missing."""
+    network = settled(chain(5), config=quick(hop_ack=False))
+    subscriber, publisher = network.client("s", at=4), network.client("p", at=0)
+    subscriber.subscribe(X)
+    network.run(3)
+    publisher.publish(Event(subject="x", payload=b"a"))
+    publisher.publish(Event(subject="x", payload=b"b", lifetime=60))
+    network.run(5)
+    assert subscriber.payloads == ["a", "b"]
+    assert {Kind.LINK, Kind.ACK, Kind.NACK} & set(network.kinds()) == set()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_real_time_events_arrive_in_order_over_lossy_links(seed: int) -> None:
+    """A fifth of all datagrams lost or doubled: with hop repair every event arrives once, in publisher order."""
+    network = settled(chain(5), seed=seed)
+    subscriber, publisher = network.client("s", at=4), network.client("p", at=0)
+    subscriber.subscribe(X)
+    network.run(3)
+    network.loss = network.duplication = 0.2
+    for number in range(30):
+        publisher.publish(Event(subject="x", payload=b"%d" % number))
+        network.run(0.05)
+    network.run(20)
+    assert subscriber.payloads == [*map(str, range(30))]
+
+
+def test_a_quiet_network_costs_beacons_and_leases_only() -> None:
+    """Once everything is known, nothing else is sent."""
+    network = settled(grid(3))
+    for node in range(9):
+        network.client(f"s{node}", at=node).subscribe(X)
+    network.run(20)
+    since = network.now
+    network.run(100)
+    assert set(network.kinds(since)) == {Kind.BEACON, Kind.LEASE}
+
+
+def trace(seed: int) -> str:
+    """Everything that crosses the air in a lossy run, as text."""
+    network = FakeNetwork(grid(3), seed=seed, loss=0.1, duplication=0.1)
+    clients = [network.client(f"c{node}", at=node) for node in range(9)]
+    for client in clients:
+        client.subscribe(Filter(subject="x"))
+        client.subscribe(Filter.parse(f'level > {client.home} and subject in ("x", "y")'))
+    network.run(10)
+    for number, client in enumerate(clients):
+        client.publish(Event(subject="x", attributes={"level": number}, lifetime=60 * (number % 2)))
+    network.unlink((4, 5))
+    network.crash(3)
+    network.run(10)
+    network.start(3)
+    network.run(10)
+    sent = "\n".join(f"{each.t:.6f} {each.sender} {each.to} {each.data.hex()}" for each in network.sent)
+    return sent + "\n".join(f"{client.name} {client.got}" for client in clients)
+
+
+def test_the_same_seed_gives_the_same_run_under_any_hash_seed() -> None:
+    """Nothing that reaches the wire depends on the order of a set: two processes with other hash seeds agree."""
+    here = Path(__file__).resolve()
+    program = (
+        "import runpy, hashlib; "
+        f"trace = runpy.run_path({str(here)!r})['trace']; "
+        "print(hashlib.sha256(trace(5).encode()).hexdigest())"
+    )
+    digests = set()
+    for hash_seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(here.parents[2])}
+        done = subprocess.run(  # noqa: S603 - our own program
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+        )
+        digests.add(done.stdout)
+    assert len(digests) == 1
+    assert trace(5) != trace(6)
+
+
+def test_beacon_acks_for_others_are_none_of_ours() -> None:
+    """A beacon carries the confirmations of all its sender's links; a node heeds its own."""
+    network = FakeNetwork(chain(2))
+    subscriber = network.client("s", at=1)
+    subscriber.subscribe(X)
+    network.run(15)
+    network.unlink((0, 1), routed=False)
+    network.client("p", at=0).publish(Event(subject="x"))
+    network.inject(0, a_beacon(1, is_broker=True, broker=1)._replace(acks=((9, 2, 2**31), (0, 2, 2**31))))
+    network.link((0, 1), routed=False)
+    network.run(5)
+    assert len(subscriber.got) == 1
+
+
+def test_a_home_asked_for_its_filters_answers_without_tables() -> None:
+    """Of its own filters a node is the authority, broker or not."""
+    network = settled(chain(5))
+    network.client("s", at=0).subscribe(X)
+    network.run(3)
+    since = network.now
+    network.inject(0, Want(1, Table.FMT, (key_of(0),), (0,)))
+    assert [datagram.to for datagram, _ in network.frames(Records, since)] == [1]
+    assert sum(1 for _ in network.frames(EventFrame, since)) == 0
