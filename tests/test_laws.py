@@ -46,7 +46,10 @@ MAY_IMPORT = {
 PURE = ("chapar", "chapard.core", "chapar_olsr")
 DRIVERS: dict[str, str] = {}
 # These talk to a person: they print, and may time themselves by the wall clock.
-COMMAND_LINES = {"chapar_sim.cli": "the chapar-sim command"}
+COMMAND_LINES = {
+    "chapar_sim.cli": "the chapar-sim command",
+    "chapar_sim.swarm": "the chapar-sim swarm command: says how long it took",
+}
 # These judge the core, so nothing of it runs in them.
 CHECKERS = tuple(f"chapar_sim.{name}" for name in ("checkers", "tablecheck", "oracle", "history", "spells", "case"))
 # Modules without a test file of their own, each with the reason.

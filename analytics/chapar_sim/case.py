@@ -47,6 +47,8 @@ class Case:
     history: History
     network: Network
     oracle: Oracle
+    corruptions: tuple[float, ...]
+    """When tables were corrupted."""
 
     @classmethod
     def of(cls, trace: Trace, scenario: Scenario) -> Case:
@@ -73,7 +75,9 @@ class Case:
         pauses = [(each.node, Span(each.t, each.until)) for each in disturbances if each.until > each.t]
         history = History(trace, bounds.session(), pauses)
         network = Network(trace, history, nodes=nodes, plain=plain, disturbances=disturbances)
-        return cls(trace, bounds, history, network, Oracle(history, network, bounds, disturbances))
+        corruptions = tuple(sorted(each.t for each in disturbances if each.forgets))
+        oracle = Oracle(history, network, bounds, disturbances)
+        return cls(trace, bounds, history, network, oracle, corruptions)
 
 
 def bounds_of(scenario: Scenario) -> Bounds:

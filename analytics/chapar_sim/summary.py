@@ -90,7 +90,7 @@ def _events(trace: Trace) -> dict[str, Figures]:
             (client, row.event_id)
             for row in rows
             for client in sorted(wishes)
-            if _wants(wishes[client], row, homes[client], trace.end)
+            if (client, row.event_id) in got or _wants(wishes[client], row, homes[client], trace.end)
         }
         latencies = sorted(
             t - published[event_id].t for (_, event_id), t in got.items() if _is_of(published, event_id, delivery)
@@ -133,13 +133,13 @@ def _wishes(trace: Trace) -> dict[str, list[Wish]]:
 
 
 def _wants(wishes: Iterable[Wish], row: Accepted, home: int, end: float) -> bool:
-    """Whether a client was subscribed to an event when it was published or, if it is kept, while it was."""
+    """Whether a client was subscribed to an event when it was published or, if it is kept, still was in the end."""
     if row.event.to and home not in row.event.to:
         return False
     kept = {Delivery.REALTIME: row.t, Delivery.LIFETIME: row.t + row.event.lifetime_ms / 1000, Delivery.PERSISTENT: end}
-    last = kept[row.event.delivery]
+    last = min(kept[row.event.delivery], end)
     event = row.event.accepted(id=row.event_id)
-    return any(begin <= last and row.t < until and filter_.matches(event) for begin, until, filter_ in wishes)
+    return any(begin <= last <= until and filter_.matches(event) for begin, until, filter_ in wishes)
 
 
 def _ratio(part: float, whole: float) -> float | None:
@@ -183,7 +183,7 @@ def _event_table(figures: Figures) -> str:
         rows.append((name, str(event["published"]), str(event["wanted"]), str(event["delivered"]), ratio, *times))
     return (
         _table(rows)
-        + "\n(wanted: a client was subscribed when the event was published, or while it was kept; "
+        + "\n(wanted: a client got it, or was subscribed when it was published or, if it is kept, in the end; "
         + "times: from publisher to subscriber)"
     )
 

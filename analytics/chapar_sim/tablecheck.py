@@ -83,9 +83,15 @@ def _fmt(view: View, row: Snapshot) -> Iterable[Violation]:
         for dead in _texts(known - possible):
             yield view.fault(f"broker {row.node} holds for home {home} the filter {dead}, which does not stand")
     for home in sorted(row.fmt.keys() - view.spell.nodes):
-        silence = view.since - view.case.network.latest_word(home, view.spell.nodes, view.t)
+        silence = view.since - _last_word(view, home)
         if row.fmt[home] and silence > view.case.bounds.lease():
             yield view.fault(f"broker {row.node} holds filters of home {home}, unheard of for {silence:.0f} s")
+
+
+def _last_word(view: View, home: int) -> float:
+    """When the network last heard of a home outside it, or could have believed to: corrupted tables make homes up."""
+    heard = view.case.network.latest_word(home, view.spell.nodes, view.t)
+    return max([heard, *(t for t in view.case.corruptions if t <= view.t)])
 
 
 def _truth(view: View, home: int) -> tuple[set[Filter], set[Filter]]:

@@ -9,6 +9,7 @@ import pytest
 from chapar.event import event_id
 from chapar_sim.bounds import Bounds
 from chapar_sim.checkers import RULES, judge, limits, matching, memorised, once, order, realtime
+from chapar_sim.spells import Disturbance
 from chapar_sim.tablecheck import tables
 from tracebook import BOUNDS, QUICK, Tracebook
 
@@ -291,6 +292,15 @@ def test_tables_keep_an_absent_home_for_the_lease() -> None:
     for gone, violations in ((LONG - lease + 1, 0), (LONG - lease - 1, 2)):
         book = Tracebook(nodes=3, end=LONG).chain().links(gone, (1, 2)).wants(0, 3)
         book.look(1, fmt={3: {"*"}}).look(2, fmt={3: {"*"}}).look(3, fmt={3: {"*"}})
+        assert len(verdict(tables, book)) == violations
+
+
+def test_tables_may_believe_a_corruption_for_the_lease() -> None:
+    """A home that corrupted tables made up is forgotten like one that left."""
+    lease = BOUNDS.lease() + BOUNDS.tables(1)
+    for t, violations in ((LONG - lease + 1, 0), (LONG - lease - 1, 2)):
+        book = Tracebook(nodes=2, end=LONG).chain().look(1, fmt={9: {"*"}}).look(2, fmt={9: {"*"}})
+        book.disturbances = [Disturbance(t, 1, t, forgets=True)]
         assert len(verdict(tables, book)) == violations
 
 

@@ -27,7 +27,7 @@ TINY = quick(
     reassembly_messages=2, session_queue=4,
 )  # fmt: skip
 
-fuzz = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+fuzz = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def under_attack(config: Config = QUICK) -> FakeNetwork:
@@ -140,7 +140,7 @@ def test_well_formed_frames_that_make_no_sense(attack: list[list[Any]]) -> None:
     node = network.nodes[TARGET]
     mine = own(node)
     as_peers_send(attack, network)
-    network.run(20)
+    network.run(8)
     assert own(node) == mine
     within_limits(node)
     client = network.clients[f"c{TARGET}"]
@@ -180,5 +180,5 @@ def test_tables_stay_within_their_bounds(attack: list[list[Any]]) -> None:
     """A node with tiny tables that is told more and more: nothing raises, no table exceeds its limit."""
     network = under_attack(TINY)
     as_peers_send(attack, network)
-    network.run(20)
+    network.run(8)
     within_limits(network.nodes[TARGET])

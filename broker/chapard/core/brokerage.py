@@ -330,6 +330,16 @@ class Brokerage:
             self._station.flood(self._links, frame._replace(sender=self._station.index), came_from=frame.sender)
 
     def tick(self, now: float) -> None:
+        """Forget, ask and renew, as leases demand."""
+        due = self._fmt.next_deadline()
+        if due is not None and due <= now:
+            self._check_leases(now)
+        if self._lease_at <= now:
+            self._lease_at = now + self._lease_period
+            if self._station.is_broker:
+                self._renew_leases(now)
+
+    def _check_leases(self, now: float) -> None:
         for home in self._fmt.expire(now):
             self._outlet.emit(InterestRow(None, key_of(home), "expire"))
             self._memorised.rewant(home)
@@ -337,10 +347,6 @@ class Brokerage:
             # Floods are not repeated: on a lossy path a home's renewals can all be missed.
             if self._station.is_broker and home != self._station.index and self._station.available[home]:
                 self._links.send(home, Want(self._station.index, Table.FMT, (key_of(home),), (0,)))
-        if self._lease_at <= now:
-            self._lease_at = now + self._lease_period
-            if self._station.is_broker:
-                self._renew_leases(now)
 
     def _renew_leases(self, now: float) -> None:
         for home in self._fmt.homes():

@@ -75,6 +75,7 @@ class FMT:
         self._records: dict[int, HomeRecord] = {}
         self._renewed: dict[int, float] = {}
         self._asked: dict[int, float] = {}
+        self._due = inf
         self._matcher = Matcher(config.nodes)
         self.tree = DigestTree()
 
@@ -107,6 +108,7 @@ class FMT:
         if known is not None and record[:2] < known[:2]:
             return Merge.STALE
         self._renewed[home] = max(self._renewed.get(home, now - age), now - age)
+        self._due = min(self._due, self._renewed[home] + ASK_SHARE * self._config.subscription_lease)
         if known is not None and record[:2] == known[:2]:
             return Merge.KNOWN
         self._replace(home, record)
@@ -171,6 +173,7 @@ class FMT:
             if self._renewed[home] + overdue <= now and self._asked.get(home, -inf) + pause <= now:
                 self._asked[home] = now
                 homes.append(home)
+        self._reckon()
         return homes
 
     def expire(self, now: float) -> list[int]:
@@ -181,21 +184,26 @@ class FMT:
         # A clock that was set back, or a corrupted table, must not keep a lease alive for ever.
         for home, at in self._renewed.items():
             self._renewed[home] = min(at, now)
+        self._reckon()
         return silent
 
     def next_deadline(self) -> float | None:
-        """When a home is to be asked, or forgotten."""
+        """When a home may have to be asked, or forgotten; renewals meanwhile may have put that off."""
+        return None if self._due == inf else self._due
+
+    def _reckon(self) -> None:
         lease = self._config.subscription_lease
         pause = ASK_SHARE * lease / ASK_PAUSES
-        times = [
+        times = (
             min(at + lease, max(at + ASK_SHARE * lease, self._asked.get(home, -inf) + pause))
             for home, at in self._renewed.items()
-        ]
-        return min(times, default=None)
+        )
+        self._due = min(times, default=inf)
 
     def clear(self) -> None:
         for home in list(self._records):
             self.forget(home)
+        self._due = inf
 
     # Exchange with other brokers
 

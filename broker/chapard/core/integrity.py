@@ -1,4 +1,4 @@
-"""Integrity check and inheritance: two brokers compare digests, ask for what they lack, give what the other lacks (3.3.5).
+"""Integrity check and inheritance: two brokers compare digests, ask for what they lack and give the rest (3.3.5).
 
     A: DIGESTS of its 32 groups          (a small or empty table: LISTING of everything instead)
     B: DIGESTS of the buckets of each group that differs
@@ -43,6 +43,8 @@ LISTING_ENTRIES = 48
 """Entries of one listing of named keys: a datagram."""
 WANT_KEYS = 256
 """Keys asked for in one frame; the next beacon brings the rest."""
+GOSSIP_BEACONS = 2
+"""Beacons in a row that may differ in confirmations alone, before these are compared: they spread by gossip."""
 RECONCILED_LIMIT = 65536
 """Remembered pairs of peer and event whose delivered vectors were compared."""
 RECORD_ROOM = 200
@@ -62,6 +64,8 @@ class Integrity:
         self._opened: dict[tuple[int, Table], float] = {}
         """When we last opened an exchange with a peer over a table."""
         self._reconciled: dict[tuple[int, bytes], int] = {}
+        self._patience: dict[int, int] = {}
+        """How many more beacons of a peer may differ in confirmations alone."""
 
     # When to compare
 
@@ -69,12 +73,24 @@ class Integrity:
         """An adjoining broker has beaconed: compare, at once or a little later, if its digests differ from ours."""
         if not self.differs(peer):
             self._due.pop(peer.index, None)
+            self._patience.pop(peer.index, None)
+            return
+        if self._may_settle(peer) and not is_new:
             return
         config = self._station.config
         wait = 0.0 if is_new else config.sync_delay
         if self._station.index > peer.index and len(self._met.tree) + len(self._fmt.tree) > 0:
             wait += config.sync_retry / 2
         self._due.setdefault(peer.index, now + wait)
+
+    def _may_settle(self, peer: Peer) -> bool:
+        """Whether only confirmations seem to differ. They are gossiped anyway: let a beacon or two pass."""
+        beacon = peer.beacon
+        if beacon.fmt_digest != self._fmt.tree.root or beacon.met_count != len(self._met):
+            return False
+        left = self._patience.get(peer.index, GOSSIP_BEACONS)
+        self._patience[peer.index] = left - 1 if left else GOSSIP_BEACONS
+        return left > 0
 
     def differs(self, peer: Peer) -> bool:
         beacon = peer.beacon

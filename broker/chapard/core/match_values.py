@@ -190,8 +190,8 @@ class RangeIndex:
             fit(bits, capacity)
 
     def _most_doubts(self) -> int:
-        # With four times the average, half the bins at most are left when all that can be are joined.
-        return max(FEWEST_DOUBTS, isqrt(self._ends), 4 * self._ends // self._max_bins)
+        # The last term is twice what each of all bins would have at most, so that joining frees some of them.
+        return max(FEWEST_DOUBTS, isqrt(self._ends), 2 * self._ends // self._max_bins)
 
     def _place(self, region: Region) -> tuple[list[slice], list[int]]:
         """The bins that the region misses, and, ascending, those that it neither misses nor fills."""

@@ -215,8 +215,7 @@ class Memorised:
     def tick(self, now: float) -> bool:
         """Do what is due; whether there is something to serve."""
         for memory in self.met.expire(now):
-            if memory.is_own:
-                self._outlet.lose(memory.event_id, memory.wanted & ~memory.delivered, Reason.EXPIRED)
+            self._report_expiry(memory)
             self._forgotten(memory)
         if self._confirm_at is not None and self._confirm_at <= now:
             self._send_confirmations()
@@ -227,6 +226,15 @@ class Memorised:
             self.met.release(now)
             self._held_at = min((each.held_until for each in self.met if each.held_until > now), default=None)
         return is_released or any(state.again_at <= now for each in self._serving.values() for state in each.values())
+
+    def _report_expiry(self, memory: Memory) -> None:
+        """An event expires undelivered: its home's broker says so, and of homes that are away the publisher's home."""
+        if not self._station.is_broker:
+            return
+        responsible = NodeVector.of(self._station.homes(), self._config.nodes)
+        if memory.is_own:
+            responsible |= ~self._station.available
+        self._outlet.lose(memory.event_id, memory.wanted & ~memory.delivered & responsible, Reason.EXPIRED)
 
     def next_deadline(self) -> float | None:
         times = [state.again_at for serving in self._serving.values() for state in serving.values()]

@@ -123,7 +123,7 @@ def test_a_broker_that_catches_up_ends_the_wait() -> None:
 
 
 def test_nothing_is_dropped_before_a_broker_confirms() -> None:
-    """With the radio dead at the end of DTT the tables stay for as long as it takes; on contact they are handed over."""
+    """With the radio dead at the end of DTT the tables stay as long as it takes; on contact they are handed over."""
     network = dismissed(config=quick(subscription_lease=3600.0))
     learn(network, 20)
     network.unlink((0, 1), (0, 2), routed=False)

@@ -409,7 +409,7 @@ def test_patience_with_a_missing_predecessor_ends() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_publisher_order_holds_over_several_hops_and_losses(seed: int) -> None:
-    """To a home behind a node without chapard one event of a publisher is under way at a time: none overtakes another."""
+    """To a home behind a node without chapard, one event of a publisher is under way at a time: none overtakes."""
     network = settled(chain(5), seed=seed, loss=0.2, without_chapard={3})
     network.run(10)
     publisher, subscriber = network.client("p", at=0), network.client("s", at=4)

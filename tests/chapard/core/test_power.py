@@ -11,7 +11,6 @@ from chapard.core.power import FLAG, SHRINK, STRETCH, Power, power_at
 from chapard.core.roles import Why
 from fake_network import QUICK, FakeNetwork, mesh, quick, star
 
-
 LEVELS = {1.0: Power.FULL, 0.3: Power.FULL, 0.29: Power.LOW, 0.1: Power.LOW, 0.09: Power.CRITICAL, 0: Power.CRITICAL}
 
 

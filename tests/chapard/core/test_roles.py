@@ -121,6 +121,26 @@ def test_neighbours_without_routes_yet_are_a_mesh() -> None:
     assert appointment(here, saves_power=False) is Why.MESH
 
 
+def verdict(view: RouteView) -> Why:
+    here = Station(view.index, 1, QUICK)
+    here.adopt(view, NOW)
+    return appointment(here, saves_power=False)
+
+
+def test_who_has_relays_is_in_no_full_mesh() -> None:
+    """Relays were chosen for somebody two hops away, though no route to it is known yet."""
+    routes = {1: Route(1, 1)}
+    assert verdict(RouteView(0, frozenset({1}), routes)) is Why.MESH
+    assert verdict(RouteView(0, frozenset({1}), routes, frozenset({1}))) is Why.NONE
+
+
+def test_where_there_are_several_mprs_none_needs_a_replica() -> None:
+    """The replica stands in for the only MPR of a network; with two relays a node knows of two."""
+    routes = {1: Route(1, 1), 2: Route(2, 1), 3: Route(1, 2), 4: Route(2, 2)}
+    assert verdict(RouteView(0, frozenset({1, 2}), routes, frozenset({1}))) is Why.REPLICA
+    assert verdict(RouteView(0, frozenset({1, 2}), routes, frozenset({1, 2}))) is Why.NONE
+
+
 # Power
 
 
@@ -205,15 +225,15 @@ def test_every_role_under_every_cause(role: Role, what: Cause) -> None:
 
 def test_a_dismissed_broker_keeps_its_tables_for_dtt() -> None:
     """The machine has a deadline only while dismissed, DTT after the dismissal, however often it is confirmed."""
+    assert reach(Role.BROKER).deadline is None
     roles = reach(Role.BROKER)
-    assert roles.deadline is None
     roles.consider(Why.NONE, NOW)
     roles.consider(Why.NONE, NOW + 10)
     assert roles.deadline == NOW + DTT
     assert roles.tick(NOW + DTT - 0.1) is None
     assert roles.tick(NOW + DTT) is Duty.CHECK_OUT
-    assert roles.deadline is None
     assert roles.tick(NOW + 2 * DTT) is None
+    assert reach(Role.CHECKING_OUT).deadline is None
 
 
 def test_reappointment_within_dtt_ends_the_wait() -> None:
