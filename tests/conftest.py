@@ -1,4 +1,4 @@
-"""How the whole suite runs: hypothesis without deadlines, since a busy machine must not fail a test, and reproducible."""
+"""How the whole suite runs: hypothesis reproducibly, and without deadlines that a busy machine would miss."""
 
 from hypothesis import settings
 

@@ -1,9 +1,9 @@
 """Corrupt tables on purpose: the fault from which self-stabilisation must recover.
 
 A broker's tables are derived from what the homes say, so any of it may be wrong: records of homes that do not exist, of
-versions too low or far too high, with filters nobody asked for, or none where there should be one; and memorised events that
-are gone. What a home itself decides (its clients' filters, the events it published or took) is the truth and stays,
-and so do delivered vectors: they record facts that nobody could tell from a lie.
+versions too low or far too high, with filters nobody asked for, or none where there should be one; and memorised events
+that are gone. What a home itself decides (its clients' filters, the events it published or took) is the truth and
+stays, and so do delivered vectors: they record facts that nobody could tell from a lie.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def select_mprs(index: int, neighbours: Mapping[int, frozenset[int]]) -> frozenset[int]:
-    """Choose relays among `neighbours` (each with its own symmetric neighbours) that cover every two-hop neighbour of `index`.
+    """Choose relays among `neighbours`, each given with its own, that cover every two-hop neighbour of `index`.
 
     Ties go to the neighbour with the larger degree, then to the lower index, so that every node that knows the same
     neighbourhood chooses the same relays.

@@ -1,7 +1,7 @@
 """The route view: what a routing daemon knows, as one small immutable value.
 
-Everything that can supply routes (olsrd, babeld, the kernel, a file, a simulation) ends in a `RouteView`, and the broker
-sees nothing else of routing. Nodes are named by their index; what an index's address is stays with the source.
+Everything that can supply routes (olsrd, babeld, the kernel, a file, a simulation) ends in a `RouteView`, and the
+broker sees nothing else of routing. Nodes are named by their index; what an index's address is stays with the source.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def trace() -> Trace:
 
 
 def test_events_are_counted_by_class() -> None:
-    """Wanted is who got it, or was subscribed when it was published or its life ended; addressed events where they go."""
+    """Wanted is who got it, or was subscribed when it was published or its life ended, at the nodes it was for."""
     events = summarise(trace(), SCENARIO, 1, [])["events"]
     assert {name: (each["published"], each["wanted"], each["delivered"]) for name, each in events.items()} == {
         "realtime": (2, 3, 3),

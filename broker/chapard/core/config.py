@@ -146,7 +146,7 @@ class Config:
     @property
     def hop_patience(self) -> float:
         """How long a link without progress is tried: every repetition's delay, doubling up to `retry_max`."""
-        return sum(min(self.retry_first * 2**tries, self.retry_max) for tries in range(self.retries + 1))
+        return sum(min(self.retry_first * 2.0**tries, self.retry_max) for tries in range(self.retries + 1))
 
     def __post_init__(self) -> None:
         for name, low, high in _RANGES:

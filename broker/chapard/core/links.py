@@ -24,7 +24,7 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from chapar.limits import LINK_ROOM, MAX_MISSING
-from chapar.wire import Ack, Frame, Link, Nack, encode, fragment
+from chapar.wire import Ack, Frame, Link, Nack, encode, fragment, pack
 from chapard.core.effects import Reason, Transmit
 from chapard.core.traffic import frame_row
 
@@ -143,9 +143,13 @@ class Links:
 
     def flush(self, now: float) -> None:
         """Pack what is queued into datagrams and emit them."""
-        for to, content in _packed(self._loose, self._config.mtu):
-            self._emit(to, content, header=None, retry=0)
+        loose: dict[int | None, list[Outgoing]] = {}
+        for to, piece in self._loose:
+            loose.setdefault(to, []).append(piece)
         self._loose.clear()
+        for to, pieces in loose.items():
+            for content in pack(pieces, self._config.mtu, _size):
+                self._emit(to, content, header=None, retry=0)
         for peer, seq in self._repeats:
             self._repeat(peer, seq)
         self._repeats.clear()
@@ -154,13 +158,11 @@ class Links:
                 self._flush_queue(peer, sender, now)
 
     def _flush_queue(self, peer: int, sender: _Sender, now: float) -> None:
-        room = self._config.mtu - LINK_ROOM
-        while sender.queue and len(sender.unconfirmed) < self._config.link_window:
-            content = [sender.queue.popleft()]
-            size = len(content[0].data)
-            while sender.queue and size + len(sender.queue[0].data) <= room:
-                content.append(sender.queue.popleft())
-                size += len(content[-1].data)
+        for content in pack(sender.queue, self._config.mtu - LINK_ROOM, _size):
+            if len(sender.unconfirmed) >= self._config.link_window:
+                break
+            for _ in content:
+                sender.queue.popleft()
             if not self._config.hop_ack:
                 self._emit(peer, content, header=None, retry=0)
                 continue
@@ -341,15 +343,5 @@ class Links:
         return min((time for time in times if time is not None), default=None)
 
 
-def _packed(loose: list[tuple[int | None, Outgoing]], mtu: int) -> list[tuple[int | None, list[Outgoing]]]:
-    """Unnumbered frames of one flush by destination, as many to a datagram as fit."""
-    datagrams: list[tuple[int | None, list[Outgoing]]] = []
-    open_: dict[int | None, tuple[list[Outgoing], int]] = {}
-    for to, piece in loose:
-        content, size = open_.get(to, ([], mtu))
-        if size + len(piece.data) > mtu:
-            content, size = [], 0
-            datagrams.append((to, content))
-        content.append(piece)
-        open_[to] = (content, size + len(piece.data))
-    return datagrams
+def _size(piece: Outgoing) -> int:
+    return len(piece.data)

@@ -195,7 +195,8 @@ class RangeIndex:
 
     def _place(self, region: Region) -> tuple[list[slice], list[int]]:
         """The bins that the region misses, and, ascending, those that it neither misses nor fills."""
-        missed, doubted = [], []
+        missed: list[slice] = []
+        doubted: list[int] = []
         start, outside = 0, True
         for cut in region:
             place = bisect_left(self._cuts, cut)

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+T = TypeVar("T")
 
 
-def pack(frames: Iterable[bytes], mtu: int) -> list[list[bytes]]:
-    """Group encoded frames, in order, into datagrams of at most `mtu` bytes; join a group to get its datagram.
+def pack(frames: Iterable[T], mtu: int, size: Callable[[T], int] = len) -> list[list[T]]:  # type: ignore[assignment]
+    """Group encoded frames, in order, into datagrams of at most `mtu` bytes.
 
-    To leave room for a LINK header, ask for a smaller mtu. Cut a frame larger than `mtu` with `fragment` first:
-    here it is a ValueError.
+    `size` tells the bytes of a frame that is more than its bytes. To leave room for a LINK header, ask for a smaller
+    mtu. Cut a frame larger than `mtu` with `fragment` first: here it is a ValueError.
     """
-    datagrams: list[list[bytes]] = []
+    datagrams: list[list[T]] = []
     room = 0
     for frame in frames:
-        if len(frame) > mtu:
-            raise ValueError(f"frame of {len(frame)} bytes in datagrams of {mtu}: fragment it first")
-        if len(frame) > room or not datagrams:
+        length = size(frame)
+        if length > mtu:
+            raise ValueError(f"frame of {length} bytes in datagrams of {mtu}: fragment it first")
+        if length > room or not datagrams:
             datagrams.append([])
             room = mtu
         datagrams[-1].append(frame)
-        room -= len(frame)
+        room -= length
     return datagrams
