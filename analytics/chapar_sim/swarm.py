@@ -99,7 +99,7 @@ def describe(outcome: Outcome) -> str:
 
 
 def options(scenario: Scenario) -> str:
-    """What was drawn for a scenario, in two lines."""
+    """What was drawn for a scenario, in three lines."""
     radio, routes, topology = scenario.radio, scenario.routes, scenario.topology
     plain = [spec.index for spec in scenario.nodes if not spec.chapard]
     words = [f"{scenario.about}, {len(scenario.nodes)} nodes, {topology.kind}", f"loss {radio.loss:.1%}"]
@@ -109,7 +109,8 @@ def options(scenario: Scenario) -> str:
     words += ["no MPRs known"] if not routes.mprs else []
     words += [f"duplicates {radio.duplicate:.0%}"] if radio.duplicate else []
     words += [f"{scenario.active:g} + {scenario.settle:g} s", f"{len(scenario.clients)} clients"]
-    chosen = ", ".join(f"{key}={value}" for key, value in scenario.config.items())
+    groups = [f"group {name} {sorted(group.nodes)}" for name, group in scenario.config.get("groups", {}).items()]
+    chosen = ", ".join([f"{key}={value}" for key, value in scenario.config.items() if key != "groups"] + groups)
     faults = "; ".join(
         f"{fault.kind} {' '.join(map(str, fault.nodes or fault.groups or fault.edges or fault.one_way))}"
         f"{'' if fault.disk else ' wiped'} at {fault.at:g}{f' to {fault.until:g}' if fault.until is not None else ''}"

