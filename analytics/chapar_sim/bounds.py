@@ -97,8 +97,8 @@ class Bounds:
         return self.table_refreshes(diameter) * self.config.refresh_period
 
     def lease(self) -> float:
-        """Until the filters of a home nobody hears of are gone everywhere."""
-        return self.config.subscription_lease * (1 + self.drift) + 2 * self.config.refresh_period
+        """Until the filters of a home nobody hears of are gone everywhere: two leases, if routing still sees the node."""
+        return 2 * self.config.subscription_lease * (1 + self.drift) + 2 * self.config.refresh_period
 
     def shortest_life(self, lifetime: float) -> float:
         """How long an event is kept at least, whatever clocks it meets."""

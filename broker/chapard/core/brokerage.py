@@ -340,13 +340,19 @@ class Brokerage:
                 self._renew_leases(now)
 
     def _check_leases(self, now: float) -> None:
-        for home in self._fmt.expire(now):
+        for home in self._fmt.expire(now, frozenset(self._station.available.indexes())):
             self._outlet.emit(InterestRow(None, key_of(home), "expire"))
             self._memorised.rewant(home)
         for home in self._fmt.unheard(now):
-            # Floods are not repeated: on a lossy path a home's renewals can all be missed.
             if self._station.is_broker and home != self._station.index and self._station.available[home]:
-                self._links.send(home, Want(self._station.index, Table.FMT, (key_of(home),), (0,)))
+                self._ask_after(home)
+
+    def _ask_after(self, home: int) -> None:
+        """Floods are not repeated, so a home's renewals can all be missed: ask the broker on the way to it, or itself."""
+        route = self._station.route(home)
+        on_the_way = self._station.peers.get(route.next_hop) if route is not None else None
+        whom = on_the_way.index if on_the_way is not None and on_the_way.is_broker else home
+        self._links.send(whom, Want(self._station.index, Table.FMT, (key_of(home),), (0,)))
 
     def _renew_leases(self, now: float) -> None:
         for home in self._fmt.homes():

@@ -23,7 +23,7 @@ from chapard.core.digest import DigestTree
 from chapard.core.matcher import Matcher
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     from chapar.event import Event
     from chapar.filter import Filter
@@ -173,31 +173,34 @@ class FMT:
             if self._renewed[home] + overdue <= now and self._asked.get(home, -inf) + pause <= now:
                 self._asked[home] = now
                 homes.append(home)
-        self._reckon()
+        self._reckon(now)
         return homes
 
-    def expire(self, now: float) -> list[int]:
-        """Forget the homes nobody has heard of for the length of a lease."""
-        silent = sorted(home for home, at in self._renewed.items() if at + self._config.subscription_lease <= now)
+    def expire(self, now: float, present: Container[int] = ()) -> list[int]:
+        """Forget the homes nobody has heard of for the length of a lease; those that routing still sees, for two."""
+        lease = self._config.subscription_lease
+        silent = sorted(
+            home for home, at in self._renewed.items() if at + (2 * lease if home in present else lease) <= now
+        )
         for home in silent:
             self.forget(home)
         # A clock that was set back, or a corrupted table, must not keep a lease alive for ever.
         for home, at in self._renewed.items():
             self._renewed[home] = min(at, now)
-        self._reckon()
+        self._reckon(now)
         return silent
 
     def next_deadline(self) -> float | None:
         """When a home may have to be asked, or forgotten; renewals meanwhile may have put that off."""
         return None if self._due == inf else self._due
 
-    def _reckon(self) -> None:
+    def _reckon(self, now: float) -> None:
         lease = self._config.subscription_lease
         pause = ASK_SHARE * lease / ASK_PAUSES
-        times = (
-            min(at + lease, max(at + ASK_SHARE * lease, self._asked.get(home, -inf) + pause))
-            for home, at in self._renewed.items()
-        )
+        times = [at + end for at in self._renewed.values() for end in (lease, 2 * lease) if at + end > now]
+        times += [
+            max(at + ASK_SHARE * lease, self._asked.get(home, -inf) + pause) for home, at in self._renewed.items()
+        ]
         self._due = min(times, default=inf)
 
     def clear(self) -> None:

@@ -41,6 +41,8 @@ NUMBER_BLOCK = 1024
 """Delivery numbers reserved on disk at a time."""
 RECEIPTS_KEPT = 2 * PUBLISH_WINDOW
 """Publications whose receipt can be repeated: more than a client has under way without one."""
+REFUSED_RETRIES = 10
+"""Serving retries for which a refused event keeps its place; a broker tries again after four of them at the latest."""
 MAX_CLIENT_NAME = 128
 """Characters of a client's name."""
 
@@ -89,6 +91,8 @@ class Session:
     taken: dict[EventId, float] = field(default_factory=dict)
     latest: dict[int, EventId] = field(default_factory=dict)
     published: dict[int, EventId] = field(default_factory=dict)
+    refused: dict[int, dict[EventId, float]] = field(default_factory=dict)
+    """By publisher, the memorised events that found the queue full, and until when each keeps its place."""
 
 
 class Sessions:
@@ -267,9 +271,12 @@ class Sessions:
     def _give(self, session: Session, incoming: Incoming, now: float) -> bool:
         if self._had(session, incoming):
             return True
+        if self._is_behind_refused(session, incoming, now):
+            self._refuse(session, incoming, now)
+            return False
         if self._is_full(session, now) and not self._make_room(session):
             if incoming.is_memorised and self._config.queue_policy is QueuePolicy.REFUSE:
-                self._outlet.drop(Reason.QUEUE_FULL, client=session.client)  # no loss: the brokers keep it
+                self._refuse(session, incoming, now)
                 return False
             self._outlet.lose(incoming.event_id, self._here, Reason.QUEUE_FULL, session.client)
             self._mark(session, incoming)  # what was dropped does not come back out of order
@@ -282,6 +289,27 @@ class Sessions:
         self._store.put(key, incoming.body, expiry, incoming.hops, incoming.via, now)
         self._pump(session, now)
         return True
+
+    def _refuse(self, session: Session, incoming: Incoming, now: float) -> None:
+        """Leave a memorised event with the brokers, which will serve it again; meanwhile it keeps its place."""
+        self._outlet.drop(Reason.QUEUE_FULL, client=session.client)
+        session.refused.setdefault(origin_of(incoming.event_id), {})[incoming.event_id] = now + self._refusal_time
+
+    def _is_behind_refused(self, session: Session, incoming: Incoming, now: float) -> bool:
+        """Whether an earlier event of the same publisher was refused and will be served again: it goes first."""
+        refused = session.refused.get(origin_of(incoming.event_id))
+        if refused is None or not incoming.is_memorised:
+            return False
+        for event_id in [each for each, until in refused.items() if until <= now or each == incoming.event_id]:
+            del refused[event_id]
+        if not refused:
+            del session.refused[origin_of(incoming.event_id)]
+        return any(event_id < incoming.event_id for event_id in refused)
+
+    @property
+    def _refusal_time(self) -> float:
+        """How long a refused event keeps its place: its broker tries again several times within it."""
+        return REFUSED_RETRIES * self._config.serve_retry
 
     def _had(self, session: Session, incoming: Incoming) -> bool:
         event_id = incoming.event_id

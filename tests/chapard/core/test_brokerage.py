@@ -22,6 +22,7 @@ from chapar.wire import (
     Table,
     Unsubscribe,
     Want,
+    decode_fmt_record_untrusted,
     encode_record,
 )
 from chapard.core.config import Group
@@ -287,7 +288,7 @@ def test_a_change_to_an_unknown_version_asks_for_the_whole_record() -> None:
     network.nodes[1].fmt.forget(0)
     since = network.now
     client.subscribe(Filter(subject="s3"))
-    network.run(1)
+    network.run(0.01)
     assert [want.keys for _, want in network.frames(Want, since)] == [(key_of(0),)]
     assert set(record(network, 1, 0).filters) == {Filter(subject=f"s{number}") for number in range(4)}
 
@@ -424,9 +425,13 @@ def test_a_merge_is_told_at_once_and_a_repair_is_not() -> None:
     news = Records(0, Table.FMT, (encode_record(FmtRecord(40, 3, 0, (X,))),), 0)
     network.run(QUICK.merge_window)
     since = network.now
+    old = body_of(Event(subject="x", lifetime=60), 39)
     network.inject(2, news._replace(sender=1))
+    network.inject(2, Records(1, Table.MET, (encode_record(MetRecord(60_000, b"", old)),), 0))
     network.run(0.1)
-    assert Kind.SUBSCRIBE not in network.kinds(since)
+    assert 40 in network.nodes[2].fmt.homes()
+    assert len(network.nodes[2].met) == 1
+    assert not {Kind.SUBSCRIBE, Kind.STORE} & set(network.kinds(since))
     network.inject(2, a_beacon(9, is_broker=True))
     network.inject(2, news._replace(sender=9, records=(encode_record(FmtRecord(41, 3, 0, (X,))),)))
     network.run(0.1)
@@ -483,6 +488,23 @@ def test_a_home_that_is_there_keeps_its_filters() -> None:
     assert Kind.WANT not in network.kinds(since)
 
 
+def test_a_homes_beacon_renews_its_lease() -> None:
+    """At every broker that hears it, whichever it has chosen: the record is no older than a refresh period."""
+    network = settled(mesh(4))
+    network.client("s", at=3).subscribe(X)
+    network.run(4.5)  # before the first LEASE
+    assert Kind.LEASE not in network.kinds()
+    for broker in (0, 1):
+        encoded = network.nodes[broker].fmt.encoded(key_of(3), network.now + QUICK.refresh_period)
+        assert encoded is not None
+        assert decode_fmt_record_untrusted(encoded, QUICK.nodes).age_ms <= 2000 * QUICK.refresh_period
+    network.run(0.4)
+    network.inject(0, *[beacon for datagram, beacon in network.frames(Beacon) if datagram.sender == 3][-1:])
+    encoded = network.nodes[0].fmt.encoded(key_of(3), network.now)
+    assert encoded is not None
+    assert decode_fmt_record_untrusted(encoded, QUICK.nodes).age_ms == 0
+
+
 def test_a_lease_is_relayed_once_and_renews_the_homes_it_names() -> None:
     """A LEASE with a number that is not above the last of its broker is a duplicate, as is a broker's own."""
     network = settled(chain(6))
@@ -503,7 +525,7 @@ def test_a_lease_is_relayed_once_and_renews_the_homes_it_names() -> None:
 
 
 def test_a_home_whose_renewals_were_all_lost_is_asked() -> None:
-    """Floods are not repeated; before a lease ends a broker asks the home itself, if it should be there."""
+    """Floods are not repeated; before a lease ends a broker asks the next one on the way to the home."""
     network = settled(chain(5), config=LEASE)
     network.client("s", at=0).subscribe(X)
     network.run(3)
@@ -513,7 +535,7 @@ def test_a_home_whose_renewals_were_all_lost_is_asked() -> None:
     fmt.merge(0, version, filters, 0.8 * LEASE.subscription_lease, network.now)
     since = network.now
     network.run(2)
-    assert [datagram.to for datagram, want in network.frames(Want, since) if want.keys == (key_of(0),)] == [0]
+    assert [datagram.to for datagram, want in network.frames(Want, since) if want.keys == (key_of(0),)] == [2]
     network.run(LEASE.subscription_lease / 3)
     assert 0 in fmt.homes()
 

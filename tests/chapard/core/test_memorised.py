@@ -12,7 +12,7 @@ from chapar.wire import Delivered, EventFrame, Kind, Listing, Publish, Replay, S
 from chapard.core.config import QueuePolicy
 from chapard.core.effects import Reason
 from chapard.core.memorised import DELIVERED_PER_FRAME
-from fake_network import QUICK, FakeNetwork, chain, grid, mesh, quick, star
+from fake_network import QUICK, FakeNetwork, a_vector, chain, grid, mesh, quick, star
 
 if TYPE_CHECKING:
     from fake_network import Client
@@ -420,6 +420,25 @@ def test_publisher_order_holds_over_several_hops_and_losses(seed: int) -> None:
     assert subscriber.payloads == [*map(str, range(10))]
 
 
+def test_to_a_far_home_one_event_of_a_publisher_is_under_way_at_a_time() -> None:
+    """Over several hops there is no order on the way, so the next event waits for the confirmation of the one before."""
+    network = settled(chain(5), without_chapard={3})
+    network.run(10)
+    publishers, subscriber = [network.client(f"p{node}", at=node) for node in (0, 1)], network.client("s", at=4)
+    subscriber.subscribe(X)
+    network.run(5)
+    assert network.nodes[4].station.broker == 2
+    network.unlink((3, 4), routed=False)
+    since = network.now
+    for publisher in publishers:
+        publish(publisher, "a", "b", "c")
+    network.run(QUICK.serve_retry - 0.5)
+    assert len({frame.body for datagram, frame in network.frames(EventFrame, since) if datagram.to == 4}) == 2
+    network.link((3, 4), routed=False)
+    network.run(30)
+    assert sorted(subscriber.payloads) == ["a", "a", "b", "b", "c", "c"]
+
+
 # Service
 
 
@@ -476,6 +495,33 @@ def test_a_lost_confirmation_is_repeated() -> None:
     network.run(6)
     assert delivered(network)[1] == [[0, 2]]
     assert subscriber.payloads == ["a"]
+
+
+def test_what_comes_again_under_the_same_attempt_is_confirmed_again() -> None:
+    """A new broker counts its attempts anew: the home drops the duplicate, but says that it has the event."""
+    network = settled(chain(3))
+    subscriber = network.client("s", at=2)
+    subscriber.subscribe(X)
+    network.run(5)
+    publish(network.client("p", at=0), "a")
+    network.run(5)
+    *_, (_, served) = network.frames(EventFrame)
+    since = network.now
+    network.inject(2, served)
+    network.run(1)
+    assert [frame.entries[0][0] for _, frame in network.frames(Delivered, since)] == [subscriber.got[0].id]
+    assert subscriber.payloads == ["a"]
+
+
+def test_a_confirmation_that_comes_back_is_sent_again() -> None:
+    """What the link could not deliver of a home's own confirmations is gathered again; those of others are not its own."""
+    network = settled(chain(3))
+    since = network.now
+    mine, theirs = (event_id(0, 1, 1), a_vector([2])), (event_id(0, 1, 2), a_vector([1]))
+    network.nodes[2].memorised.unconfirmed(Delivered(2, (mine, theirs)), network.now)
+    network.drain(2)
+    network.run(1)
+    assert [frame.entries for _, frame in network.frames(Delivered, since)] == [(mine,)]
 
 
 def test_a_full_queue_leaves_the_event_with_the_brokers() -> None:

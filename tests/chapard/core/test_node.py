@@ -328,10 +328,10 @@ def test_relays_selected_by_ourselves_are_told_at_once() -> None:
     network.run(100)
     since = network.now
     network.link((2, 7))
-    network.run(3 * QUICK.beacon_min)
+    network.run(QUICK.beacon_min)
     assert 2 in network.brokers
     told = [beacon for datagram, beacon in network.frames(Beacon, since) if datagram.sender == 1]
-    assert told[-1].relays == a_vector([2])
+    assert [beacon.relays for beacon in told][:1] == [a_vector([2])]
 
 
 # Roles
@@ -594,7 +594,8 @@ def test_beacon_acks_for_others_are_none_of_ours() -> None:
     network.run(15)
     network.unlink((0, 1), routed=False)
     network.client("p", at=0).publish(Event(subject="x"))
-    network.inject(0, a_beacon(1, is_broker=True, broker=1)._replace(acks=((9, 2, 2**31), (0, 2, 2**31))))
+    *_, (_, link) = network.frames(Link)
+    network.inject(0, a_beacon(1, is_broker=True, broker=1)._replace(acks=((9, link.epoch, link.seq),)))
     network.link((0, 1), routed=False)
     network.run(5)
     assert len(subscriber.got) == 1

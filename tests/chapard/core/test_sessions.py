@@ -30,7 +30,15 @@ from chapar.session import (
 from chapard.core.config import Config, QueuePolicy
 from chapard.core.effects import Answer, DeliveryRow, Drop, Effect, Loss, Reason, Save, SessionRow
 from chapard.core.outlet import Outlet
-from chapard.core.sessions import MAX_CLIENT_NAME, NUMBER_BLOCK, RECEIPTS_KEPT, Incoming, Session, Sessions
+from chapard.core.sessions import (
+    MAX_CLIENT_NAME,
+    NUMBER_BLOCK,
+    RECEIPTS_KEPT,
+    REFUSED_RETRIES,
+    Incoming,
+    Session,
+    Sessions,
+)
 from chapard.core.store import Store
 
 if TYPE_CHECKING:
@@ -129,6 +137,7 @@ class Model:
     taken: set[EventId] = field(default_factory=set)
     latest: dict[int, EventId] = field(default_factory=dict)
     lost: Counter[tuple[EventId, Reason]] = field(default_factory=Counter)
+    refused: dict[EventId, float] = field(default_factory=dict)
 
     def give(self, item: Incoming, now: float) -> bool:
         """Whether the home may confirm it."""
@@ -139,11 +148,14 @@ class Model:
             if item.event_id != self.latest[origin_of(item.event_id)]:
                 self.lost[item.event_id, Reason.LATE] += 1
             return True
+        if item.is_memorised and self._goes_behind(item, now):
+            return False
         if len(self.queue) >= self.config.session_queue:
             self._drop([each for each in self.queue[self.left :] if each.expiry <= now], Reason.EXPIRED)
         if len(self.queue) >= self.config.session_queue:
             policy = self.config.queue_policy
             if policy is QueuePolicy.REFUSE and item.is_memorised:
+                self._refuse(item, now)
                 return False
             if policy is QueuePolicy.OLDEST and self.left < len(self.queue):
                 self._drop([self.queue[self.left]], Reason.QUEUE_FULL)
@@ -155,6 +167,18 @@ class Model:
         self.queue.append(item)
         self.pump(now)
         return True
+
+    def _refuse(self, item: Incoming, now: float) -> None:
+        self.refused[item.event_id] = now + REFUSED_RETRIES * self.config.serve_retry
+
+    def _goes_behind(self, item: Incoming, now: float) -> bool:
+        """What was refused comes again, and before what its publisher said later."""
+        waiting = {each for each, until in self.refused.items() if until > now and each < item.event_id}
+        if any(origin_of(each) == origin_of(item.event_id) for each in waiting):
+            self._refuse(item, now)
+            return True
+        self.refused.pop(item.event_id, None)
+        return False
 
     def _remember(self, item: Incoming) -> None:
         if item.is_memorised:
@@ -240,6 +264,7 @@ def test_a_session_is_what_the_model_says(acts: list[Act], policy: QueuePolicy) 
             client.take(desk)
             desk.restart(now)
             model.is_on, model.left = False, 0
+            model.refused.clear()
         elif kind == "wait":
             now += one
             desk.sessions.tick(now)
