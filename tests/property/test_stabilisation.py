@@ -12,8 +12,10 @@ broker holds reaches its neighbour: a prompt beacon, then an exchange.
 - The home's beacon shows its broker the right version and digest within another R. The broker asks, the home raises its
   version above what it was told of, and that spreads within L·H.
 
-That makes 2R + 2L·H. A ghost, the record of a home that does not exist, has nobody to contradict it and lasts until its
-lease ends: the ages of records travel with them, so that is one lease after the fault at most.
+That makes 2R + 2L·H for filters. Of events, brokers that count equally many wait for GOSSIP_BEACONS beacons more, as
+then mostly confirmations are on their way: (1 + GOSSIP_BEACONS)·R + L·H. A ghost, the record of a home that does not
+exist, has nobody to contradict it and lasts until its lease ends: the ages of records travel with them, so that is one
+lease after the fault at most.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ import pytest
 
 from chapar import Event, Filter
 from chapard.core.config import Config
+from chapard.core.integrity import GOSSIP_BEACONS
 from chapard.core.trickle import PROMPT_GAP, PROMPT_SPREAD
 from fake_network import DELAY, FakeNetwork, random_links
 
@@ -44,7 +47,9 @@ MAX_NODES = 6
 EXCHANGE = 6 * DELAY
 """Seconds of the longest exchange: digests, digests, listing, want, records, and one frame on the way."""
 HOP = (PROMPT_GAP + PROMPT_SPREAD) * FAST.beacon_min + FAST.sync_delay + FAST.sync_retry / 2 + EXCHANGE
-STABLE_REFRESHES = 2 + ceil(2 * (MAX_NODES - 1) * HOP / FAST.refresh_period)
+ACROSS = (MAX_NODES - 1) * HOP / FAST.refresh_period
+"""L·H in refresh periods."""
+STABLE_REFRESHES = max(2 + ceil(2 * ACROSS), 1 + GOSSIP_BEACONS + ceil(ACROSS))
 """Refresh periods after which tables are right, ghosts aside."""
 GHOST_REFRESHES = ceil(FAST.subscription_lease / FAST.refresh_period) + 1
 """Refresh periods after which ghosts are gone too."""

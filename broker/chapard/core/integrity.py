@@ -9,6 +9,9 @@ Beacons carry the root digests, so equal tables cost nothing. A difference betwe
 `sync_delay` to settle, as floods are in flight; new contacts compare at once. The lower index starts; the higher one
 steps in if it does not.
 
+Two tables can differ for good: one side is full, or saves power, and cannot keep what the other has. So a record is
+pushed to a peer once, though given whenever it asks, and comparisons that bring nothing become rare.
+
 Of an event that both hold with different delivered vectors, only the vectors are exchanged (DELIVERED). Of a home's
 filters the higher version wins. Where a bucket differs and no stamp in it does, two copies of one version differ, and
 both sides' copies are exchanged so that one of them prevails and the home can contradict it.
@@ -47,6 +50,10 @@ GOSSIP_BEACONS = 2
 """Beacons in a row that may differ in confirmations alone, before these are compared: they spread by gossip."""
 RECONCILED_LIMIT = 65536
 """Remembered pairs of peer and event whose delivered vectors were compared."""
+GIVEN_LIMIT = 16384
+"""Remembered records of one table given to one peer."""
+MAX_DOUBLINGS = 5
+"""Comparisons that bring nothing come to be 32 refresh periods apart, not further: there may be news among them."""
 RECORD_ROOM = 200
 """Bytes of a RECORDS datagram left for headers."""
 
@@ -66,16 +73,29 @@ class Integrity:
         self._reconciled: dict[tuple[int, bytes], int] = {}
         self._patience: dict[int, int] = {}
         """How many more beacons of a peer may differ in confirmations alone."""
+        self._given: dict[tuple[int, Table], dict[bytes, int]] = {}
+        """Records given to a peer, by key, under which stamp: what it still lacks of them it cannot keep."""
+        self._in_vain: dict[tuple[int, Table], tuple[int, float]] = {}
+        """How many comparisons of a table with a peer have brought nothing, and when the last one was."""
 
     # When to compare
 
     def noticed(self, peer: Peer, now: float, *, is_new: bool) -> None:
         """An adjoining broker has beaconed: compare, at once or a little later, if its digests differ from ours."""
-        if not self.differs(peer):
+        if is_new:
+            for table in Table:
+                self._start_afresh(peer.index, table)
+        different = self._different_tables(peer)
+        for table in Table:
+            if table not in different:
+                self._start_afresh(peer.index, table)
+        if not different:
             self._due.pop(peer.index, None)
             self._patience.pop(peer.index, None)
             return
         if self._may_settle(peer) and not is_new:
+            return
+        if not self._worthwhile(peer, now):
             return
         config = self._station.config
         wait = 0.0 if is_new else config.sync_delay
@@ -93,27 +113,55 @@ class Integrity:
         return left > 0
 
     def differs(self, peer: Peer) -> bool:
-        beacon = peer.beacon
-        return (beacon.fmt_digest, beacon.met_digest) != (self._fmt.tree.root, self._met.tree.root)
+        return bool(self._different_tables(peer))
+
+    def _different_tables(self, peer: Peer) -> list[Table]:
+        roots = {Table.FMT: peer.beacon.fmt_digest, Table.MET: peer.beacon.met_digest}
+        return [table for table, root in roots.items() if self._tree(table).root != root]
+
+    def _worthwhile(self, peer: Peer, now: float) -> list[Table]:
+        """The tables to compare with a peer: those that differ, unless that brought nothing time and again."""
+        return [table for table in self._different_tables(peer) if not self._is_in_vain(peer.index, table, now)]
+
+    def _is_in_vain(self, peer: int, table: Table, now: float) -> bool:
+        times, last = self._in_vain.get((peer, table), (0, -inf))
+        pause = self._station.config.refresh_period * 2 ** min(times - 1, MAX_DOUBLINGS)
+        return times > 1 and now < last + pause
+
+    def _comparing(self, peer: int, table: Table, now: float) -> None:
+        times, last = self._in_vain.get((peer, table), (0, -inf))
+        if last + self._station.config.sync_retry / 2 <= now:  # else both sides have opened the same comparison
+            self._in_vain[peer, table] = (times + 1, now)
+
+    def progressed(self, peer: int, table: Table) -> None:
+        """An exchange with a peer has brought one of us something."""
+        self._in_vain.pop((peer, table), None)
+
+    def _start_afresh(self, peer: int, table: Table) -> None:
+        """A peer is new, or its table equal to ours: whatever difference there is next can be mended."""
+        self.not_given(peer, table)
+        self.progressed(peer, table)
 
     def tick(self, now: float) -> None:
         for index in [index for index, due in self._due.items() if due <= now]:
             del self._due[index]
             peer = self._station.peers.get(index)
             if peer is not None and peer.is_broker and self._station.is_broker:
-                self.compare_with(peer, now)
+                for table in self._worthwhile(peer, now):
+                    self._open(peer.index, table, now)
 
-    def compare_with(self, peer: Peer, now: float) -> None:
-        """Start the exchange over each table whose root differs."""
-        for table, root in ((Table.FMT, peer.beacon.fmt_digest), (Table.MET, peer.beacon.met_digest)):
-            if self._tree(table).root != root:
-                self._open(peer.index, table, now)
+    def inherit_from(self, peer: Peer, now: float) -> None:
+        """Ask a broker for its tables at once, as we have none."""
+        for table in self._different_tables(peer):
+            self._start_afresh(peer.index, table)
+            self._open(peer.index, table, now)
 
     def next_deadline(self) -> float | None:
         return min(self._due.values(), default=None)
 
     def _open(self, peer: int, table: Table, now: float) -> None:
         self._opened[peer, table] = now
+        self._comparing(peer, table, now)
         tree = self._tree(table)
         if len(tree) <= SMALL_TABLE:
             entries = tuple(tree.all_entries().items())
@@ -127,6 +175,7 @@ class Integrity:
         """Compare another broker's digests with ours, and answer one level below."""
         self._due.pop(frame.sender, None)
         if frame.level == 0 and not frame.flags & SyncFlag.REPLY:
+            self._comparing(frame.sender, Table(frame.table), now)
             self._answer_groups(frame, now)
         elif frame.level == 1:
             self._answer_buckets(frame)
@@ -170,6 +219,7 @@ class Integrity:
         theirs = dict(frame.entries)
         offer = bool(frame.flags & SyncFlag.OFFER_ONLY)
         if frame.flags & SyncFlag.WHOLE:
+            self._comparing(frame.sender, Table(frame.table), now)
             ours = tree.all_entries()
         elif frame.buckets:
             ours = tree.entries(frame.buckets)
@@ -183,8 +233,9 @@ class Integrity:
             keys = tuple(wanted[:WANT_KEYS])
             stamps = tuple(tree.stamp(key) for key in keys)
             self._links.send(frame.sender, Want(self._station.index, frame.table, keys, stamps))
-        if given and not offer:
-            self.give(frame.sender, Table(frame.table), given, now)
+        if not offer:
+            news = [key for key in given if self._is_news(frame.sender, Table(frame.table), key)]
+            self.give(frame.sender, Table(frame.table), news, now)
 
     def _compare_homes(self, frame: Listing, ours: Entries, theirs: Entries) -> tuple[list[bytes], list[bytes]]:
         """What we want of the other's homes, and what we can give."""
@@ -217,6 +268,8 @@ class Integrity:
 
         Our own filters are not the table's to give: we state them ourselves.
         """
+        for key in frame.keys:
+            self._is_news(frame.sender, Table(frame.table), key)
         if frame.table == Table.FMT:
             here = key_of(self._station.index)
             self.give(frame.sender, Table.FMT, [key for key in frame.keys if key != here], now)
@@ -225,6 +278,22 @@ class Integrity:
         doubtful = [key for key, stamp in zip(frame.keys, frame.stamps, strict=True) if stamp]
         self.give(frame.sender, Table.MET, lacking, now)
         self._send_delivered(frame.sender, doubtful)
+
+    def _is_news(self, peer: int, table: Table, key: bytes) -> bool:
+        """Whether a record was not given to this peer before, in this state. From now on it was."""
+        stamp = self._fmt.tree.stamp(key) if table is Table.FMT else 0
+        given = self._given.setdefault((peer, table), {})
+        if given.get(key) == stamp:
+            return False
+        given[key] = stamp
+        if len(given) > GIVEN_LIMIT:
+            del given[next(iter(given))]
+        self.progressed(peer, table)
+        return True
+
+    def not_given(self, peer: int, table: Table) -> None:
+        """Records for a peer came back: that we gave them does not count."""
+        self._given.pop((peer, table), None)
 
     def give(self, peer: int, table: Table, keys: list[bytes], now: float) -> None:
         """Send records, as many to a frame as fit a datagram."""

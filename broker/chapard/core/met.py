@@ -206,13 +206,19 @@ class MET:
                 del self._pending[home]
 
     def _link_chain(self, memory: Memory, now: float) -> None:
+        """Hold back an event whose predecessor is missing, or held itself; release those that waited for this one."""
         stream, chain = memory.event_id[:STREAM_BYTES], memory.event.chain
         self._chains[stream, chain] = memory.event_id
-        if chain - 1 > self._past.get(stream, 0) and (stream, chain - 1) not in self._chains:
+        predecessor = self._chains.get((stream, chain - 1))
+        if predecessor is not None:
+            memory.held_until = self._memories[predecessor].held_until
+        elif chain - 1 > self._past.get(stream, 0):
             memory.held_until = now + self._config.order_patience
-        # Whoever waited for this one waits no more, nor do those that waited for them.
-        while memory.held_until == 0.0 and (successor := self._chains.get((stream, chain + 1))) is not None:
-            memory, chain = self._memories[successor], chain + 1
+        while memory.held_until == 0.0:
+            successor = self._chains.get((stream, memory.event.chain + 1))
+            if successor is None or self._memories[successor].held_until == 0.0:
+                break
+            memory = self._memories[successor]
             memory.held_until = 0.0
 
     def _make_room(self) -> Evicted:

@@ -423,6 +423,7 @@ class Node:
 
     def _on_records(self, frame: Records, now: float) -> None:
         if self.brokerage.on_records(frame, now):
+            self._integrity.progressed(frame.sender, Table(frame.table))
             self._trickle.prompt(now)  # our digests have changed: the next broker on the way compares too
 
     def _on_digests(self, frame: Digests, now: float) -> None:
@@ -438,6 +439,8 @@ class Node:
             known = self.station.peers.get(peer)
             if known is not None and known.heard + self.config.retry_max < now:
                 self._lost(peer, now)
+            if isinstance(frame, Records):
+                self._integrity.not_given(peer, Table(frame.table))
             self._gave_up(peer if is_dead else None, frame, now)
 
     def _gave_up(self, dead: int | None, frame: Frame, now: float) -> None:
@@ -543,7 +546,7 @@ class Node:
         """Ask one adjoining broker for the tables; with the others, and after a short dismissal, digests will tell."""
         for place, peer in enumerate(self.station.adjoining_brokers()):
             if at_once and place == 0:
-                self._integrity.compare_with(peer, now)
+                self._integrity.inherit_from(peer, now)
             else:
                 self._integrity.noticed(peer, now, is_new=False)
 

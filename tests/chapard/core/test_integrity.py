@@ -8,10 +8,15 @@ import pytest
 
 from chapar import Event, Filter
 from chapar.event import event_id
-from chapar.wire import Beacon, Delivered, Digests, Kind, Listing, Records, SyncFlag, Table, Want
-from chapard.core.fmt import key_of
-from chapard.core.integrity import SMALL_TABLE, WANT_KEYS
+from chapar.wire import Beacon, Delivered, Digests, Kind, Listing, Records, SyncFlag, Table, Want, decode_untrusted
+from chapard.core.effects import Transmit
+from chapard.core.fmt import FMT, key_of
+from chapard.core.integrity import SMALL_TABLE, WANT_KEYS, Integrity
+from chapard.core.links import Links
+from chapard.core.met import MET
 from chapard.core.nodevector import NodeVector
+from chapard.core.outlet import Outlet
+from chapard.core.station import Station
 from fake_network import QUICK, FakeNetwork, a_beacon, chain, quick
 
 if TYPE_CHECKING:
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
     from chapard.core.node import Node
 
 LARGE = quick(nodes=4096, met_events=12_000, fmt_homes=4096, subscription_lease=36_000.0)
+NOW = 100.0
 EVENTS = 10_000
 HOMES = 4_000
 BUDGET = 1500
@@ -181,7 +187,7 @@ def test_a_difference_between_acquaintances_is_given_time_to_settle() -> None:
 
 
 def test_a_repair_travels_on_at_once() -> None:
-    """A broker whose table was mended beacons soon, so a difference crosses many brokers in little more than a refresh."""
+    """A broker whose table was mended beacons soon: a difference crosses many brokers in little more than a refresh."""
     network = FakeNetwork(chain(8))
     network.run(30)
     learn(network, 1, 40, 3, "x")
@@ -368,6 +374,85 @@ def test_own_filters_are_not_given_from_the_table() -> None:
         assert record is not None
         assert record.version > 2**41
         assert record.filters == (Filter(subject="true"),)
+
+
+# Tables that cannot become equal
+
+
+def unequal(small: int) -> FakeNetwork:
+    """Two brokers of which one has no room for most of the events that the other holds."""
+    network = FakeNetwork(nodes=[0, 1], configs={small: quick(met_events=50)})
+    for number in range(1, 201):
+        keep(network, 1 - small, an_event(number))
+    network.link((0, 1))
+    network.run(200)
+    assert {len(node.met) for node in network.nodes.values()} == {50, 200}
+    return network
+
+
+@pytest.mark.parametrize("small", [0, 1])
+def test_what_a_peer_cannot_keep_is_not_sent_to_it_for_ever(small: int) -> None:
+    """No record travels any more, and comparisons that bring nothing are at most 32 refresh periods apart."""
+    network = unequal(small)
+    since = network.now
+    network.run(100 * QUICK.refresh_period)
+    assert Kind.RECORDS not in network.kinds(since)
+    opened = [frame for _, frame in network.frames(Digests, since) if frame.level == 0]
+    assert 3 <= len(opened) <= 8
+
+
+def test_one_hopeless_table_does_not_delay_the_other() -> None:
+    """While the events of two brokers differ for good, their filters are mended as soon as ever."""
+    network = unequal(1)
+    learn(network, 1, 40, 1, "x")
+    network.run(QUICK.refresh_period + 2 * QUICK.sync_retry)
+    assert 40 in network.nodes[0].fmt.homes()
+
+
+def test_comparing_starts_afresh_when_it_has_brought_something() -> None:
+    """Once the tables have been equal, the next difference is mended at once."""
+    network = unequal(1)
+    network.nodes[0].met.keep_only(lambda memory: memory.event_id in network.nodes[1].met)
+    network.run(2 * QUICK.refresh_period)
+    keep(network, 0, an_event(1, origin=8))
+    network.run(QUICK.refresh_period * 3)
+    assert event_id(8, 1, 1) in network.nodes[1].met
+
+
+def pushed(integrity: Integrity, links: Links, outlet: Outlet) -> int:
+    """How many RECORDS answer a peer's listing of an empty table."""
+    integrity.on_listing(Listing(1, Table.FMT, (), (), SyncFlag.WHOLE), NOW)
+    links.flush(NOW)
+    sent = [effect for effect in outlet.drain() if isinstance(effect, Transmit)]
+    return sum(isinstance(frame, Records) for each in sent for frame in decode_untrusted(each.data))
+
+
+def test_a_record_is_pushed_once_unless_it_came_back_or_has_changed() -> None:
+    """What a peer was given and still lacks it cannot keep; it gets what the link could not deliver, and news."""
+    config = quick(hop_ack=False)
+    station, outlet, fmt = Station(0, 1, config), Outlet(), FMT(config)
+    links = Links(0, 1, config, outlet)
+    integrity = Integrity(station, links, outlet, fmt, MET(config))
+    fmt.merge(7, 1, [Filter(subject="x")], 0.0, NOW)
+    assert [pushed(integrity, links, outlet) for _ in range(3)] == [1, 0, 0]
+    integrity.not_given(2, Table.FMT)
+    integrity.not_given(1, Table.MET)
+    assert pushed(integrity, links, outlet) == 0
+    integrity.not_given(1, Table.FMT)
+    assert pushed(integrity, links, outlet) == 1
+    fmt.merge(7, 2, [Filter(subject="x")], 0.0, NOW)
+    assert pushed(integrity, links, outlet) == 1
+
+
+def test_what_a_peer_asks_for_it_gets_again() -> None:
+    """Only what is pushed unasked is pushed once."""
+    network = FakeNetwork(chain(2))
+    network.run(10)
+    learn(network, 0, 40, 1, "x")
+    since = network.now
+    for _ in range(2):
+        network.inject(0, Want(1, Table.FMT, (key_of(40),), (0,)))
+    assert sum(1 for _ in network.frames(Records, since)) == 2
 
 
 # Whole networks

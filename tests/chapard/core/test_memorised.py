@@ -421,7 +421,7 @@ def test_publisher_order_holds_over_several_hops_and_losses(seed: int) -> None:
 
 
 def test_to_a_far_home_one_event_of_a_publisher_is_under_way_at_a_time() -> None:
-    """Over several hops there is no order on the way, so the next event waits for the confirmation of the one before."""
+    """Over several hops nothing keeps the order, so the next event waits for the confirmation of the one before."""
     network = settled(chain(5), without_chapard={3})
     network.run(10)
     publishers, subscriber = [network.client(f"p{node}", at=node) for node in (0, 1)], network.client("s", at=4)
@@ -514,7 +514,7 @@ def test_what_comes_again_under_the_same_attempt_is_confirmed_again() -> None:
 
 
 def test_a_confirmation_that_comes_back_is_sent_again() -> None:
-    """What the link could not deliver of a home's own confirmations is gathered again; those of others are not its own."""
+    """What the link could not deliver of a home's own confirmations is gathered again; those of others are not."""
     network = settled(chain(3))
     since = network.now
     mine, theirs = (event_id(0, 1, 1), a_vector([2])), (event_id(0, 1, 2), a_vector([1]))

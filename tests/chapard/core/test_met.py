@@ -378,6 +378,16 @@ def test_an_event_is_held_back_exactly_while_a_predecessor_is_missing(order: lis
     assert held(met, NOW) == []
 
 
+def test_an_event_behind_a_held_one_is_held_too() -> None:
+    """Even if its own predecessor is there: the home it is for may not want that one, but want what is missing."""
+    met = MET(CONFIG)
+    for chain in (1, 3, 4):
+        met.add(memory(event(chain)), NOW)
+    assert held(met, NOW) == [3, 4]
+    met.add(memory(event(2)), NOW)
+    assert held(met, NOW) == []
+
+
 def test_patience_for_a_predecessor_ends() -> None:
     """After `order_patience` an event is served out of order; before that it is not."""
     met = told([(1, set()), (3, set())])

@@ -1,0 +1,22 @@
+"""Seeds that once found a bug in the core, each with what it found. They must stay quiet."""
+
+from __future__ import annotations
+
+import pytest
+
+from chapar_sim.swarm import judge_seed
+
+FOUND = {
+    75: "a full queue that refuses let later events of a publisher pass the refused one",
+    168: "on a long lossy path every renewal of a lease was lost, and a standing home was forgotten",
+    213: "the same as 75, through crashes",
+    296: "a dismissed broker kept a deadline for homes it no longer serves",
+    519: "an event behind one that was held back for its predecessor was served before it",
+}
+
+
+@pytest.mark.parametrize("seed", FOUND, ids=str)
+def test_a_seed_that_found_a_bug_finds_none(seed: int) -> None:
+    """The scenario in which the bug showed breaks no promise any more."""
+    outcome = judge_seed(seed)
+    assert not outcome.violations, FOUND[seed]
