@@ -97,7 +97,7 @@ class Bounds:
         return self.table_refreshes(diameter) * self.config.refresh_period
 
     def lease(self) -> float:
-        """Until the filters of a home nobody hears of are gone everywhere: two leases, if routing still sees the node."""
+        """Until the filters of a home nobody hears of are gone everywhere: two leases if routing still sees it."""
         return 2 * self.config.subscription_lease * (1 + self.drift) + 2 * self.config.refresh_period
 
     def shortest_life(self, lifetime: float) -> float:

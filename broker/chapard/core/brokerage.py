@@ -162,6 +162,8 @@ class Brokerage:
         if self._station.is_broker and not memory.is_flooded:
             memory.is_flooded = True
             self._memorised.flood(memory, now, came_from=came_from)
+        if memory.held_until > now:
+            self._integrity.suspect(came_from, now)
         self._offer_here(memory, now)
         self.serve(now)
 
@@ -311,9 +313,10 @@ class Brokerage:
         memory = self._memorised.store(event, record.body, record.remaining_ms, delivered, now)
         if memory is None:
             return
-        # Between old acquaintances a gap is mended pairwise; a merge is news to the whole partition.
+        # A merge is news to the whole partition. Between old acquaintances it is a gap that is mended; if later events
+        # came past it, the flood broke off before us, and those behind us lack it too.
         memory.is_flooded = True
-        if relay and self._station.is_broker:
+        if (relay or self._memorised.met.has_successor(memory)) and self._station.is_broker:
             self._memorised.flood(memory, now, came_from=peer)
         self._offer_here(memory, now)
 
@@ -348,7 +351,7 @@ class Brokerage:
                 self._ask_after(home)
 
     def _ask_after(self, home: int) -> None:
-        """Floods are not repeated, so a home's renewals can all be missed: ask the broker on the way to it, or itself."""
+        """Floods are not repeated, so a home's renewals can all be missed: ask the broker on the way to it, or it."""
         route = self._station.route(home)
         on_the_way = self._station.peers.get(route.next_hop) if route is not None else None
         whom = on_the_way.index if on_the_way is not None and on_the_way.is_broker else home

@@ -112,7 +112,7 @@ class Config:
     met_bytes: int = 16 * 1024 * 1024
     persistent_events: int = 1024
     """Length of the FIFO of persistent events (report 2.2.2)."""
-    order_patience: float = 2.0
+    order_patience: float = 5.0
     """How long a broker waits for the missing predecessor of a memorised event before it serves out of order."""
     serve_window: int = 32
     serve_retry: float = 3.0

@@ -89,6 +89,7 @@ class Home:
                 self._publish(session, number, event, now)
             case Acknowledge():
                 self.sessions.acknowledge(session, request, now)
+                self._offer_refused(session, now)
             case Ping():
                 pass
 
@@ -103,8 +104,24 @@ class Home:
         for memory in self._memorised.met:
             if self.is_for_here(memory) and filter_.matches(memory.event):
                 self.sessions.take_for(session, incoming_of(memory, "instant"), now)
+                self._confirm_if_safe(memory, now)
         if self.is_amnesiac:
             self.replays.append(filter_)
+
+    def _confirm_if_safe(self, memory: Memory, now: float) -> None:
+        """An event we held unconfirmed, as a client had refused it, may now be with everyone here who wants it."""
+        if not memory.delivered[self._station.index] and self.take(incoming_of(memory, "instant"), now):
+            self._memorised.confirm(memory.event_id, now)
+
+    def _offer_refused(self, session: Session, now: float) -> None:
+        """There is room in a queue again: what it refused, and we hold, comes now, in its publishers' order."""
+        for refused in session.refused_ids():
+            memory = self._memorised.met.get(refused)
+            if memory is None or not any(each.matches(memory.event) for each in session.subscriptions.values()):
+                continue
+            if not self.sessions.take_for(session, incoming_of(memory, "memorised"), now):
+                return
+            self._confirm_if_safe(memory, now)
 
     def _unsubscribe(self, session: Session, number: int) -> None:
         gone = self.sessions.unsubscribe(session, number)

@@ -7,7 +7,7 @@
 
 Beacons carry the root digests, so equal tables cost nothing. A difference between old acquaintances is given
 `sync_delay` to settle, as floods are in flight; new contacts compare at once. The lower index starts; the higher one
-steps in if it does not.
+steps in if it does not. Who is told of an event without having its predecessor does not wait for a beacon either.
 
 Two tables can differ for good: one side is full, or saves power, and cannot keep what the other has. So a record is
 pushed to a peer once, though given whenever it asks, and comparisons that bring nothing become rare.
@@ -102,6 +102,12 @@ class Integrity:
         if self._station.index > peer.index and len(self._met.tree) + len(self._fmt.tree) > 0:
             wait += config.sync_retry / 2
         self._due.setdefault(peer.index, now + wait)
+
+    def suspect(self, peer: int, now: float) -> None:
+        """A peer passed us an event whose predecessor we lack: it will have that one too."""
+        known = self._station.peers.get(peer)
+        if known is not None and known.is_broker:
+            self._due.setdefault(peer, now + self._station.config.sync_delay)
 
     def _may_settle(self, peer: Peer) -> bool:
         """Whether only confirmations seem to differ. They are gossiped anyway: let a beacon or two pass."""

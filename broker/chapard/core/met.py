@@ -17,7 +17,7 @@ from bisect import bisect_left, insort
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from chapar.event import Delivery, Event, EventId
 from chapar.wire import MetRecord, Table, encode_record
@@ -84,7 +84,8 @@ class MET:
         self._expiries: list[tuple[float, EventId]] = []
         self._pending: dict[int, list[EventId]] = {}
         self._chains: dict[tuple[bytes, int], EventId] = {}
-        self._past: dict[bytes, int] = {}
+        self._over: dict[tuple[bytes, int], float] = {}
+        """Places in the chain of events that are gone, and until when whoever follows them is held."""
         self._gone: dict[EventId, None] = {}
         self.bytes = 0
         self.tree = DigestTree()
@@ -109,6 +110,10 @@ class MET:
     def pending(self, home: int) -> list[EventId]:
         """Events that a home wants and does not have, per publisher in order."""
         return self._pending.get(home, [])
+
+    def has_successor(self, memory: Memory) -> bool:
+        """Whether the publisher's next event is here: if this one came later, it closed a gap."""
+        return (memory.event_id[:STREAM_BYTES], memory.event.chain + 1) in self._chains
 
     # Changes
 
@@ -171,7 +176,9 @@ class MET:
         dropped = [memory for memory in self if not kept(memory)]
         for memory in dropped:
             self._remove(memory.event_id)
-            self._gone.pop(memory.event_id, None)  # it lives on elsewhere, and may come back
+            # It lives on elsewhere, and may come back.
+            self._gone.pop(memory.event_id, None)
+            self._over.pop((memory.event_id[:STREAM_BYTES], memory.event.chain), None)
         return dropped
 
     def release(self, now: float) -> None:
@@ -209,17 +216,25 @@ class MET:
         """Hold back an event whose predecessor is missing, or held itself; release those that waited for this one."""
         stream, chain = memory.event_id[:STREAM_BYTES], memory.event.chain
         self._chains[stream, chain] = memory.event_id
-        predecessor = self._chains.get((stream, chain - 1))
-        if predecessor is not None:
-            memory.held_until = self._memories[predecessor].held_until
-        elif chain - 1 > self._past.get(stream, 0):
-            memory.held_until = now + self._config.order_patience
-        while memory.held_until == 0.0:
-            successor = self._chains.get((stream, memory.event.chain + 1))
-            if successor is None or self._memories[successor].held_until == 0.0:
-                break
-            memory = self._memories[successor]
-            memory.held_until = 0.0
+        if chain > 1:
+            held_until = self._held_until(stream, chain - 1)
+            memory.held_until = now + self._config.order_patience if held_until is None else held_until
+        if memory.held_until <= now:
+            self._release_after(stream, chain)
+
+    def _held_until(self, stream: bytes, chain: int) -> float | None:
+        """Until when the event at this place in the chain is held, here or gone; None if it is not known."""
+        event_id = self._chains.get((stream, chain))
+        return self._over.get((stream, chain)) if event_id is None else self._memories[event_id].held_until
+
+    def _release_after(self, stream: bytes, chain: int) -> None:
+        """Whoever waited for this one waits no more, nor do those that waited for them."""
+        while self._held_until(stream, chain := chain + 1):
+            event_id = self._chains.get((stream, chain))
+            if event_id is None:
+                self._over[stream, chain] = 0.0
+            else:
+                self._memories[event_id].held_until = 0.0
 
     def _make_room(self) -> Evicted:
         evicted = Evicted()
@@ -246,18 +261,18 @@ class MET:
         self.tree.discard(event_id)
         stream, chain = event_id[:STREAM_BYTES], memory.event.chain
         self._chains.pop((stream, chain), None)
-        self._past[stream] = max(self._past.get(stream, 0), chain)
+        self._over[stream, chain] = memory.held_until
         for home in (memory.wanted & ~memory.delivered).indexes():
             self._unpend(home, event_id)
         self._gone[event_id] = None
         _bound(self._gone, GONE_FACTOR * self._config.met_events)
-        _bound(self._past, GONE_FACTOR * self._config.nodes)
+        _bound(self._over, GONE_FACTOR * self._config.met_events)
         return memory
 
 
-def _bound(remembered: dict[EventId, None] | dict[bytes, int], limit: int) -> None:
+def _bound(remembered: dict[Any, Any], limit: int) -> None:
     while len(remembered) > limit:
-        del remembered[next(iter(remembered))]  # type: ignore[arg-type] # a key of the same dict
+        del remembered[next(iter(remembered))]
 
 
 def memory_of(

@@ -14,7 +14,7 @@ This module decides who gets to see a frame, and what a change of view, peer or 
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from chapar.errors import WireError
 from chapar.event import Delivery, Event, peek_id
@@ -469,19 +469,20 @@ class Node:
         broker = self.station.broker
         if broker is None:
             return
+        steps, self.home.announcements = self.home.announcements, []
+        replays, self.home.replays = self.home.replays, []
         if broker == self.index:
-            for step in _drained(self.home.announcements):
+            for step in steps:
                 self.brokerage.announce(step, now)
-            self.home.replays.clear()
             while self.home.publications:
                 publication = self.home.publications.popleft()
                 self.brokerage.enter(publication.event, publication.body, now)
             return
-        for step in _drained(self.home.announcements):
+        for step in steps:
             kind, filters = (Subscribe, step.added) if step.added else (Unsubscribe, step.removed)
             self._links.send(broker, kind(self.index, self.index, step.version, step.base, filters))
-        if self.home.replays:
-            self._links.send(broker, Replay(self.index, tuple(_drained(self.home.replays))))
+        if replays:
+            self._links.send(broker, Replay(self.index, tuple(replays)))
         while self.home.publications:
             self._links.send(broker, Publish(self.index, self.home.publications.popleft().body))
 
@@ -591,12 +592,3 @@ class Node:
         self.home.restore(saved, now)
         for _, (body, expiry, delivered, flags) in saved_under(saved, "event/"):
             self.memorised.restore(body, expiry, delivered, flags, now)
-
-
-T = TypeVar("T")
-
-
-def _drained(queue: list[T]) -> list[T]:
-    drained = queue[:]
-    queue.clear()
-    return drained

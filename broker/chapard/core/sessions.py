@@ -43,6 +43,8 @@ RECEIPTS_KEPT = 2 * PUBLISH_WINDOW
 """Publications whose receipt can be repeated: more than a client has under way without one."""
 REFUSED_RETRIES = 10
 """Serving retries for which a refused event keeps its place; a broker tries again after four of them at the latest."""
+TAKEN_KEPT = 8192
+"""Memorised events a session remembers having been given: far more than a table of them holds at a time."""
 MAX_CLIENT_NAME = 128
 """Characters of a client's name."""
 
@@ -93,6 +95,10 @@ class Session:
     published: dict[int, EventId] = field(default_factory=dict)
     refused: dict[int, dict[EventId, float]] = field(default_factory=dict)
     """By publisher, the memorised events that found the queue full, and until when each keeps its place."""
+
+    def refused_ids(self) -> list[EventId]:
+        """What the queue has refused, per publisher in order."""
+        return sorted(event_id for refused in self.refused.values() for event_id in refused)
 
 
 class Sessions:
@@ -252,10 +258,9 @@ class Sessions:
             is_safe &= self._give(self._by_slot[slot], incoming, now)
         return is_safe
 
-    def take_for(self, session: Session, incoming: Incoming, now: float) -> None:
-        """Queue an event for one client that has just subscribed. Nobody offers it again, so refused is lost."""
-        if not self._give(session, incoming, now):
-            self._outlet.lose(incoming.event_id, self._here, Reason.QUEUE_FULL, session.client)
+    def take_for(self, session: Session, incoming: Incoming, now: float) -> bool:
+        """Queue an event for one client that has just subscribed, or has room again; False if it is refused."""
+        return self._give(session, incoming, now)
 
     def acknowledge(self, session: Session, ack: Acknowledge, now: float) -> None:
         """Everything up to this number is safe with the client."""
@@ -332,7 +337,7 @@ class Sessions:
             return
         session.taken[event_id] = incoming.expiry
         self._store.put(f"taken/{session.client}/{event_id.hex()}", None if incoming.expiry == inf else incoming.expiry)
-        if len(session.taken) > 2 * self._config.met_events:
+        if len(session.taken) > TAKEN_KEPT:
             oldest = next(iter(session.taken))
             del session.taken[oldest]
             self._store.forget(f"taken/{session.client}/{oldest.hex()}")

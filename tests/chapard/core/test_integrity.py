@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
 
 from chapar import Event, Filter
 from chapar.event import event_id
-from chapar.wire import Beacon, Delivered, Digests, Kind, Listing, Records, SyncFlag, Table, Want, decode_untrusted
+from chapar.wire import (
+    Beacon,
+    Delivered,
+    Digests,
+    FmtRecord,
+    Kind,
+    Listing,
+    Records,
+    SyncFlag,
+    Table,
+    Want,
+    decode_untrusted,
+    encode_record,
+)
 from chapard.core.effects import Transmit
 from chapard.core.fmt import FMT, key_of
 from chapard.core.integrity import SMALL_TABLE, WANT_KEYS, Integrity
@@ -20,8 +34,9 @@ from chapard.core.station import Station
 from fake_network import QUICK, FakeNetwork, a_beacon, chain, quick
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
+    from chapar.wire import Frame
     from chapard.core.config import Config
     from chapard.core.node import Node
 
@@ -419,29 +434,133 @@ def test_comparing_starts_afresh_when_it_has_brought_something() -> None:
     assert event_id(8, 1, 1) in network.nodes[1].met
 
 
-def pushed(integrity: Integrity, links: Links, outlet: Outlet) -> int:
-    """How many RECORDS answer a peer's listing of an empty table."""
-    integrity.on_listing(Listing(1, Table.FMT, (), (), SyncFlag.WHOLE), NOW)
-    links.flush(NOW)
-    sent = [effect for effect in outlet.drain() if isinstance(effect, Transmit)]
-    return sum(isinstance(frame, Records) for each in sent for frame in decode_untrusted(each.data))
+class Comparer:
+    """The machine of node 0, which hears the beacons of broker 1."""
+
+    def __init__(self) -> None:
+        config = quick(hop_ack=False)
+        self.station = Station(0, 1, config)
+        self.station.is_broker = True
+        self.outlet = Outlet()
+        self.links = Links(0, 1, config, self.outlet)
+        self.fmt = FMT(config)
+        self.integrity = Integrity(self.station, self.links, self.outlet, self.fmt, MET(config))
+
+    def hear(self, at: float, *, fmt: int = 5, met: int = 0, is_new: bool = False) -> list[int]:
+        """Take a beacon with these digests, `at` refresh periods from the start; the tables that are then opened."""
+        now = NOW + at * QUICK.refresh_period
+        beacon = a_beacon(1, is_broker=True)._replace(fmt_digest=fmt, met_digest=met, met_count=1 if met else 0)
+        self.station.peers.beacon(beacon, now)
+        peer = self.station.peers.get(1)
+        assert peer is not None
+        self.integrity.noticed(peer, now, is_new=is_new)
+        self.integrity.tick(now + QUICK.sync_delay)
+        return [frame.table for frame in self.sent() if isinstance(frame, Listing | Digests)]
+
+    def pushes(self) -> int:
+        """How many RECORDS answer the other's listing of an empty table."""
+        self.integrity.on_listing(Listing(1, Table.FMT, (), (), SyncFlag.WHOLE), NOW)
+        return sum(isinstance(frame, Records) for frame in self.sent())
+
+    def sent(self) -> list[Frame]:
+        self.links.flush(NOW)
+        transmits = [effect for effect in self.outlet.drain() if isinstance(effect, Transmit)]
+        return [frame for each in transmits for frame in decode_untrusted(each.data)]
+
+
+def test_comparisons_that_bring_nothing_become_rare() -> None:
+    """A peer's digest differs for good: compare at once, at the next beacon, then at distances that double up to 32."""
+    node = Comparer()
+    opened = [at for at in range(140) if node.hear(at)]
+    assert opened[:2] == [0, 1]
+    gaps = [later - earlier for earlier, later in pairwise(opened[1:])]
+    assert gaps == [1 + 2, 1 + 4, 1 + 8, 1 + 16, 1 + 32, 1 + 32, 1 + 32]  # the first beacon after each pause
+
+
+def test_what_an_exchange_brings_makes_the_next_one_prompt_again() -> None:
+    """Something received, something given that the peer had not got before, equal tables, or a new contact."""
+    resets: list[Callable[[Comparer], object]] = [
+        lambda node: node.integrity.progressed(1, Table.FMT),
+        lambda node: node.fmt.merge(7, 1, [Filter(subject="x")], 0.0, NOW) and node.pushes(),
+        lambda node: node.hear(5.2, fmt=0),
+        lambda node: node.hear(5.2, is_new=True),
+    ]
+    for reset in resets:
+        node = Comparer()
+        assert [at for at in range(6) if node.hear(at)] == [0, 1, 4]
+        reset(node)
+        assert node.hear(6)
+
+
+def test_an_exchange_that_the_peer_opened_counts_too() -> None:
+    """Else the two would take turns; but if both open at once, that is one comparison and not two."""
+    other = Comparer()
+    for home in range(2, 3 + SMALL_TABLE):
+        other.fmt.merge(home, 1, [Filter(subject="x")], 0.0, NOW)
+    digests = Digests(1, Table.FMT, 0, 0, 99, (1,) * 32, 0)
+    for at in (0, 1):
+        other.integrity.on_digests(digests, NOW + at * QUICK.refresh_period)
+    other.sent()
+    assert not other.hear(2)
+    both = Comparer()
+    assert both.hear(0)
+    both.integrity.on_digests(digests, NOW + QUICK.sync_delay)
+    assert both.hear(1)
+
+
+def test_tables_are_given_up_one_by_one() -> None:
+    """A table that is compared in vain is left out when the other one is opened."""
+    node = Comparer()
+    assert [node.hear(at) for at in (0, 1)] == [[Table.FMT], [Table.FMT]]
+    assert node.hear(2, met=9) == [Table.MET]
+
+
+def test_records_that_come_back_are_pushed_again() -> None:
+    """A peer that is heard but could not be reached has not got what it was given."""
+    network = FakeNetwork(chain(2))
+    network.run(10)
+    learn(network, 0, 40, 1, "x")
+    network.unlink((0, 1), routed=False)
+    asking = Listing(1, Table.FMT, (), (), SyncFlag.WHOLE)
+    network.inject(0, asking)
+    for _ in range(1 + round(QUICK.hop_patience)):
+        network.run(1)
+        network.inject(0, *[beacon for datagram, beacon in network.frames(Beacon) if datagram.sender == 1][-1:])
+    since = network.now
+    network.inject(0, asking)
+    assert Kind.RECORDS in network.kinds(since)
+
+
+def test_records_that_change_something_are_progress() -> None:
+    """A node that got something from a peer compares with it at the next beacon that differs."""
+    network = FakeNetwork(chain(2), config=quick(hop_ack=False))  # no repetitions of a listing
+    network.run(20)
+    network.unlink((0, 1), routed=False)
+    odd = a_beacon(1, is_broker=True, broker=1)._replace(fmt_digest=5)
+
+    def opens() -> bool:
+        since = network.now
+        network.inject(0, odd)
+        network.run(2 * QUICK.sync_delay)
+        return Kind.LISTING in network.kinds(since)
+
+    assert [opens() for _ in range(3)] == [True, True, False]
+    network.inject(0, Records(1, Table.FMT, (encode_record(FmtRecord(40, 1, 0, ())),), 0))
+    assert opens()
 
 
 def test_a_record_is_pushed_once_unless_it_came_back_or_has_changed() -> None:
     """What a peer was given and still lacks it cannot keep; it gets what the link could not deliver, and news."""
-    config = quick(hop_ack=False)
-    station, outlet, fmt = Station(0, 1, config), Outlet(), FMT(config)
-    links = Links(0, 1, config, outlet)
-    integrity = Integrity(station, links, outlet, fmt, MET(config))
-    fmt.merge(7, 1, [Filter(subject="x")], 0.0, NOW)
-    assert [pushed(integrity, links, outlet) for _ in range(3)] == [1, 0, 0]
-    integrity.not_given(2, Table.FMT)
-    integrity.not_given(1, Table.MET)
-    assert pushed(integrity, links, outlet) == 0
-    integrity.not_given(1, Table.FMT)
-    assert pushed(integrity, links, outlet) == 1
-    fmt.merge(7, 2, [Filter(subject="x")], 0.0, NOW)
-    assert pushed(integrity, links, outlet) == 1
+    node = Comparer()
+    node.fmt.merge(7, 1, [Filter(subject="x")], 0.0, NOW)
+    assert [node.pushes() for _ in range(3)] == [1, 0, 0]
+    node.integrity.not_given(2, Table.FMT)
+    node.integrity.not_given(1, Table.MET)
+    assert node.pushes() == 0
+    node.integrity.not_given(1, Table.FMT)
+    assert node.pushes() == 1
+    node.fmt.merge(7, 2, [Filter(subject="x")], 0.0, NOW)
+    assert node.pushes() == 1
 
 
 def test_what_a_peer_asks_for_it_gets_again() -> None:

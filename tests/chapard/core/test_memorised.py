@@ -407,6 +407,23 @@ def test_patience_with_a_missing_predecessor_ends() -> None:
     assert all(each.payloads == ["3"] for each in subscribers)
 
 
+def test_a_flood_that_was_missed_is_made_good_when_the_next_event_comes() -> None:
+    """A broker that learns of an event without its predecessor asks at once, long before the next beacon would tell."""
+    network = FakeNetwork(chain(5), config=quick(refresh_period=60.0, subscription_lease=600.0))
+    publisher, subscriber = network.client("p", at=0), network.client("s", at=4)
+    subscriber.subscribe(X)
+    network.run(300)
+    publish(publisher, "a")
+    network.run(5)
+    network.unlink((2, 3), routed=False)
+    publish(publisher, "b")
+    network.run(0.05)
+    network.link((2, 3), routed=False)
+    publish(publisher, "c")
+    network.run(QUICK.order_patience)
+    assert subscriber.payloads == ["a", "b", "c"]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_publisher_order_holds_over_several_hops_and_losses(seed: int) -> None:
     """To a home behind a node without chapard, one event of a publisher is under way at a time: none overtakes."""

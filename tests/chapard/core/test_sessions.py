@@ -35,6 +35,7 @@ from chapard.core.sessions import (
     NUMBER_BLOCK,
     RECEIPTS_KEPT,
     REFUSED_RETRIES,
+    TAKEN_KEPT,
     Incoming,
     Session,
     Sessions,
@@ -659,15 +660,16 @@ def test_refusal_keeps_a_memorised_event_with_the_brokers() -> None:
     assert session.queue[-1].incoming.event_id == late.event_id
 
 
-def test_refusal_loses_what_nobody_offers_again() -> None:
-    """A real-time event, and one that is served only because the client has just subscribed."""
+def test_refusal_loses_real_time_events_only() -> None:
+    """A memorised one keeps its place, in its publisher's order, until there is room."""
     desk = full(QueuePolicy.REFUSE)
     assert desk.sessions.take(incoming(9), NOW)
     session = desk.sessions.get("c")
     assert session is not None
-    desk.sessions.take_for(session, incoming(1, 1, persistent=True), NOW)
-    losses = desk.said(Loss)
-    assert [loss.event_id for loss in losses] == [event_id(0, 1, 9), event_id(1, 1, 1)]
+    for sequence in (2, 1):
+        assert not desk.sessions.take_for(session, incoming(sequence, 1, persistent=True), NOW)
+    assert [loss.event_id for loss in desk.said(Loss)] == [event_id(0, 1, 9)]
+    assert session.refused_ids() == [event_id(1, 1, 1), event_id(1, 1, 2)]
 
 
 @pytest.mark.parametrize("policy", [QueuePolicy.OLDEST, QueuePolicy.NEWEST])
@@ -737,14 +739,14 @@ def test_what_was_given_is_forgotten_when_nobody_can_offer_it() -> None:
 
 
 def test_memory_of_what_was_given_is_bounded() -> None:
-    """Twice what a table of memorised events holds, the oldest forgotten first, on the disk too."""
-    desk = Desk(replace(CONFIG, met_events=5))
+    """The oldest are forgotten first, on the disk too."""
+    desk = Desk()
     session = desk.subscribed()
-    for sequence in range(1, 31):
+    for sequence in range(1, TAKEN_KEPT + 4):
         desk.sessions.take(incoming(sequence, persistent=True), NOW)
     desk.drain()
-    assert list(session.taken) == [event_id(0, 1, n) for n in range(21, 31)]
-    assert len([key for key in desk.disk if key.startswith("taken/")]) == 10
+    assert list(session.taken) == [event_id(0, 1, n) for n in range(4, TAKEN_KEPT + 4)]
+    assert len([key for key in desk.disk if key.startswith("taken/")]) == TAKEN_KEPT
 
 
 # Subscriptions and publications

@@ -35,8 +35,14 @@ def test_intervals_double_up_to_the_longest(seed: int, now: float) -> None:
 
 
 def test_the_moment_within_an_interval_is_random() -> None:
-    """Two nodes that start together do not go on colliding."""
-    assert len({settled(seed)[0].deadline for seed in range(20)}) == 20
+    """Two nodes that beacon together do not go on colliding: the whole second half of the interval is used."""
+    moments = []
+    for seed in range(50):
+        trickle, now = settled(seed)
+        moments.append((trickle.deadline - now) / LONGEST)
+    assert len(set(moments)) == 50
+    assert min(moments) < 0.6
+    assert max(moments) > 0.9
 
 
 @given(seeds, st.floats(0.3, 7.9))
