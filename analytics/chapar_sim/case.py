@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from chapar.event import split_id
@@ -49,6 +50,8 @@ class Case:
     oracle: Oracle
     corruptions: tuple[float, ...]
     """When tables were corrupted."""
+    forged_from: float = inf
+    """When the first mutated frame may have been sent: from then on there may be events that nobody published."""
 
     @classmethod
     def of(cls, trace: Trace, scenario: Scenario) -> Case:
@@ -59,6 +62,7 @@ class Case:
             nodes=[spec.index for spec in scenario.nodes],
             plain=frozenset(plain | _weak(scenario)),
             disturbances=_disturbances(scenario),
+            forged_from=min((fault.at for fault in scenario.faults if fault.kind == "garbage"), default=inf),
         )
 
     @classmethod
@@ -70,6 +74,7 @@ class Case:
         nodes: Iterable[int],
         plain: frozenset[int] = frozenset(),
         disturbances: tuple[Disturbance, ...] = (),
+        forged_from: float = inf,
     ) -> Case:
         """A case without a scenario file: all that matters of it is said here."""
         pauses = [(each.node, Span(each.t, each.until)) for each in disturbances if each.until > each.t]
@@ -77,7 +82,7 @@ class Case:
         network = Network(trace, history, nodes=nodes, plain=plain, disturbances=disturbances)
         corruptions = tuple(sorted(each.t for each in disturbances if each.forgets))
         oracle = Oracle(history, network, bounds, disturbances)
-        return cls(trace, bounds, history, network, oracle, corruptions)
+        return cls(trace, bounds, history, network, oracle, corruptions, forged_from)
 
 
 def bounds_of(scenario: Scenario) -> Bounds:

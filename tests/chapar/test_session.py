@@ -119,6 +119,15 @@ def test_a_new_epoch_starts_at_1_and_brings_no_event_again() -> None:
     assert session.requests() == [Open(EPOCH + 1)]
 
 
+def test_what_had_come_ahead_in_an_old_epoch_is_forgotten() -> None:
+    """Its number means another delivery now."""
+    session = on()
+    session.received(delivery(3, 2, sequence=30))
+    session.received(opened(EPOCH + 1, resumed=False))
+    got = [session.received(delivery(number, number - 1, epoch=EPOCH + 1)) for number in (1, 2, 3)]
+    assert [sequences(events) for events in got] == [[1], [2], [3]]
+
+
 def test_opening_the_same_epoch_again_keeps_the_place() -> None:
     """A session that goes on continues its numbers, and what had come ahead of a gap is not forgotten."""
     session = on()

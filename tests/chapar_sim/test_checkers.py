@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -183,10 +184,12 @@ def test_matching_sees_an_expired_event() -> None:
 
 
 def test_matching_sees_an_event_from_nowhere() -> None:
-    """What no home accepted cannot arrive, unless its home lost its disk and the receipt with it."""
+    """What no home accepted cannot arrive, unless its home lost its disk with the receipt, or it may be forged."""
     book = pair()
     book.deliver(101, 2, event_id(1, 1, 77))
     assert len(verdict(matching, book)) == 1
+    assert list(matching(replace(book.case(), forged_from=100.0))) == []
+    assert len(list(matching(replace(book.case(), forged_from=102.0)))) == 1
     book.daemon(100, 1, up=False, disk=False)
     assert verdict(matching, book) == []
 

@@ -8,10 +8,12 @@ from chapar_sim.swarm import judge_seed
 
 FOUND = {
     46: "a gap closed hop by hop, slower than the patience for it",
+    136: "an event that a node made up by mutating frames was held against the core",
     75: "a full queue that refuses let later events of a publisher pass the refused one",
     168: "on a long lossy path every renewal of a lease was lost, and a standing home was forgotten",
     195: "an event that had gone hid that one before it was still missing",
     213: "the same as 75, through crashes",
+    237: "a broker that restarted with an old delivered vector was taken to know what it had known before",
     296: "a dismissed broker kept a deadline for homes it no longer serves",
     731: "a session forgot which events it had been given while they still lived",
     771: "what a full queue refused of a home's own copies was never offered again",

@@ -104,9 +104,10 @@ class Integrity:
         self._due.setdefault(peer.index, now + wait)
 
     def suspect(self, peer: int, now: float) -> None:
-        """A peer passed us an event whose predecessor we lack: it will have that one too."""
+        """A peer passed us an event whose predecessor we lack: it will have that one, however vain asking was."""
         known = self._station.peers.get(peer)
         if known is not None and known.is_broker:
+            self.progressed(peer, Table.MET)
             self._due.setdefault(peer, now + self._station.config.sync_delay)
 
     def _may_settle(self, peer: Peer) -> bool:
@@ -259,15 +260,13 @@ class Integrity:
     def _compare_events(self, frame: Listing, ours: Entries, theirs: Entries) -> tuple[list[bytes], list[bytes]]:
         """What we want of the other's events, and what we can give."""
         lacking = [key for key in theirs if key not in ours and not self._met.is_gone(EventId(key))]
-        doubtful = [
-            key
-            for key, stamp in theirs.items()
-            if key in ours and ours[key] != stamp and self._reconciled.get((frame.sender, key)) != stamp
-        ]
+        different = [key for key, stamp in theirs.items() if key in ours and ours[key] != stamp]
+        # A vector that was merged before need not be asked for again; ours the other may have lost since.
+        unknown = [key for key in different if self._reconciled.get((frame.sender, key)) != theirs[key]]
         given = [key for key in ours if key not in theirs]
-        if doubtful and not frame.flags & SyncFlag.OFFER_ONLY:
-            self._send_delivered(frame.sender, doubtful)
-        return [*lacking, *doubtful], given
+        if different and not frame.flags & SyncFlag.OFFER_ONLY:
+            self._send_delivered(frame.sender, different)
+        return [*lacking, *unknown], given
 
     def on_want(self, frame: Want, now: float) -> None:
         """Give another node what it asks for: records, or only the delivered vectors of events it has.

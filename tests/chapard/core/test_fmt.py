@@ -379,6 +379,21 @@ def test_a_stale_record_renews_nothing() -> None:
     assert lease_end(fmt, 3, NOW) == NOW - 100 + LEASE
 
 
+def test_a_home_that_routing_still_sees_is_kept_for_two_leases() -> None:
+    """Its renewals may have been lost; and the deadline comes for both ends."""
+    fmt = filled([Record(3, 1, [FILTERS[1]]), Record(4, 1, [FILTERS[1]])])
+    assert fmt.expire(NOW + LEASE - 1, present=[3]) == []
+    assert fmt.expire(NOW + LEASE, present=[3]) == [4]
+    fmt.unheard(NOW + LEASE)
+    deadline = fmt.next_deadline()
+    assert deadline is not None
+    assert NOW + LEASE < deadline <= NOW + 2 * LEASE
+    assert fmt.expire(NOW + 2 * LEASE - 1, present=[3]) == []
+    assert fmt.unheard(NOW + 2 * LEASE - 1) == [3]
+    assert fmt.next_deadline() == NOW + 2 * LEASE
+    assert fmt.expire(NOW + 2 * LEASE, present=[3]) == [3]
+
+
 def test_a_clock_set_back_does_not_keep_a_lease_alive() -> None:
     """A lease renewed in what is now the future counts from now."""
     fmt = filled([Record(3, 1, [FILTERS[1]])])

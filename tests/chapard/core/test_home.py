@@ -367,6 +367,37 @@ def test_a_home_confirms_its_own_events_when_its_clients_have_them() -> None:
     assert [memory.delivered.indexes() for memory in house.memorised.met] == [[HERE], [HERE]]
 
 
+def test_an_event_without_room_in_the_table_still_expires_in_the_queue() -> None:
+    """Our clients get it from the queue alone, for as long as it lives."""
+    house = House(replace(CONFIG, met_events=1))
+    house.ask("c", Open(0), Subscribe(1, EVERYTHING), Publish(2, Event(persistent=True)), Close())
+    house.ask("d", Open(0), Publish(1, Event(lifetime=5)))
+    session = house.home.sessions.get("c")
+    assert session is not None
+    assert [each.incoming.expiry for each in session.queue] == [inf, NOW + 5]
+    assert len(house.memorised.met) == 1
+
+
+def test_what_a_client_refused_comes_when_it_has_room() -> None:
+    """From what the node holds, in its publisher's order, and is then confirmed."""
+    house = House(replace(CONFIG, queue_policy=QueuePolicy.REFUSE, session_queue=1))
+    (opened,) = house.ask("slow", Open(0), Subscribe(1, Filter(subject="a")))
+    assert isinstance(opened, Opened)
+    for n in (1, 2, 3):
+        event = Event(subject="a", persistent=True).accepted(id=event_id(5, 1, n), chain=n)
+        house.remember(event)
+        memory = house.memorised.met.get(event_id(5, 1, n))
+        assert memory is not None
+        assert house.home.take(incoming_of(memory, "memorised"), NOW) == (n == 1)
+    house.drain()
+    for n in (2, 3):
+        got = delivered(house.ask("slow", Acknowledge(opened.epoch, n - 1)))
+        assert [event.id for event in got] == [event_id(5, 1, n)]
+        memory = house.memorised.met.get(event_id(5, 1, n))
+        assert memory is not None
+        assert memory.delivered.indexes() == [HERE]
+
+
 def test_a_home_does_not_confirm_what_a_client_refuses() -> None:
     """A memorised event that finds a full queue stays with the brokers, and is taken when it comes again to room."""
     house = House(replace(CONFIG, queue_policy=QueuePolicy.REFUSE, session_queue=1))
@@ -411,6 +442,8 @@ def test_a_subscriber_gets_at_once_what_the_node_holds() -> None:
     house.ask("c", Open(0))
     got = delivered(house.ask("c", Subscribe(1, Filter(subject="a"))))
     assert [event.id for event in got] == [event_id(5, 1, n) for n in (1, 4, 5)]
+    confirmed = [memory.event.chain for memory in house.memorised.met if memory.delivered[HERE]]
+    assert confirmed == [1, 4, 5]
     assert delivered(house.ask("c", Subscribe(2, Filter(where="subject starts with 'a'")))) == []
     assert [event.id for event in delivered(house.ask("c", Subscribe(3, EVERYTHING)))] == [event_id(5, 1, 2)]
 

@@ -160,6 +160,11 @@ def test_versions_of_a_later_incarnation_lie_above_those_of_an_earlier() -> None
 
 
 @given(st.integers(0, 2**63 - 1))
+@example(4)
+@example(5)
+@example(6)
+@example(MAX_VERSION - 1)
+@example(MAX_VERSION)
 def test_a_home_goes_above_whoever_contradicts_it(version: int) -> None:
     """Of its own version, or of a higher one that is not absurd; a lower one is merely old."""
     interests = Interests(incarnation=1, version=5)

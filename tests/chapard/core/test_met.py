@@ -388,6 +388,27 @@ def test_an_event_behind_a_held_one_is_held_too() -> None:
     assert held(met, NOW) == []
 
 
+def test_an_event_that_closes_a_gap_is_known_by_its_successor() -> None:
+    """The next of the same publisher is here, and of nobody else."""
+    met = told([(1, set()), (3, set())])
+    met.add(memory(event(2, origin=1)), NOW)
+    assert [met.has_successor(each) for each in met] == [False, False, False]
+    met.add(memory(event(2)), NOW)
+    assert [each.event.chain for each in met if met.has_successor(each)] == [1, 2]
+
+
+def test_whoever_follows_an_event_that_went_while_it_was_held_is_held_as_long() -> None:
+    """Its place in the chain is known, but the one before it is still missing; when that comes, nobody waits."""
+    met = told([(1, set())])
+    met.add(memory(event(3, lifetime=1)), NOW)
+    met.expire(NOW + 1)
+    met.add(memory(event(4)), NOW + 1)
+    assert held(met, NOW + 1) == [4]
+    assert held(met, NOW + CONFIG.order_patience) == []
+    met.add(memory(event(2)), NOW + 1)
+    assert held(met, NOW + 1) == []
+
+
 def test_patience_for_a_predecessor_ends() -> None:
     """After `order_patience` an event is served out of order; before that it is not."""
     met = told([(1, set()), (3, set())])

@@ -534,6 +534,21 @@ def test_new_events_do_not_put_off_the_repetition() -> None:
     assert repeated >= 9
 
 
+def test_nothing_is_repeated_to_a_client_that_is_off() -> None:
+    """What was on its way when it went OFF waits, without a timer, and comes again when it is ON."""
+    desk = Desk()
+    session = desk.subscribed()
+    desk.sessions.take(incoming(1), NOW)
+    desk.sessions.close("c", NOW)
+    desk.drain()
+    assert desk.sessions.next_deadline() is None
+    desk.sessions.tick(NOW + 10)
+    assert desk.messages() == []
+    desk.sessions.open("c", session.epoch, NOW + 20)
+    assert numbers(desk.messages()) == [(0, 1)]
+    assert desk.sessions.next_deadline() == NOW + 20 + CONFIG.session_retry
+
+
 def test_a_confirmation_of_another_epoch_is_ignored() -> None:
     """It is about a numbering that is no more."""
     desk = Desk()
@@ -658,6 +673,26 @@ def test_refusal_keeps_a_memorised_event_with_the_brokers() -> None:
     assert not desk.sessions.is_blocked_for(Event(subject="a"), NOW)
     assert desk.sessions.take(late, NOW)
     assert session.queue[-1].incoming.event_id == late.event_id
+
+
+def test_a_refused_event_keeps_its_place_for_a_while() -> None:
+    """Later ones of its publisher wait for it, others do not; when nobody serves it again, they go on without it."""
+    desk = full(QueuePolicy.REFUSE)
+    one, two, three = (incoming(n, 1, persistent=True) for n in (1, 2, 3))
+    assert not desk.sessions.take(one, NOW)
+    session = desk.open()
+    desk.sessions.acknowledge(session, Acknowledge(session.epoch, 3), NOW)
+    assert not desk.sessions.take(two, NOW)
+    assert desk.sessions.take(incoming(2, 2, persistent=True), NOW)
+    assert desk.sessions.take(one, NOW)
+    assert desk.sessions.take(two, NOW)
+    assert not desk.sessions.take(three, NOW)
+    desk.drain()
+    patience = REFUSED_RETRIES * CONFIG.serve_retry
+    desk.sessions.acknowledge(session, Acknowledge(session.epoch, 6), NOW)
+    four = incoming(4, 1, persistent=True)
+    assert not desk.sessions.take(four, NOW + patience - 1)
+    assert desk.sessions.take(four, NOW + 2 * patience)
 
 
 def test_refusal_loses_real_time_events_only() -> None:
