@@ -14,6 +14,7 @@ FOUND = {
     195: "an event that had gone hid that one before it was still missing",
     213: "the same as 75, through crashes",
     237: "a broker that restarted with an old delivered vector was taken to know what it had known before",
+    450: "a mutated header made a receiver take all that its peer sent from then on for old",
     296: "a dismissed broker kept a deadline for homes it no longer serves",
     731: "a session forgot which events it had been given while they still lived",
     771: "what a full queue refused of a home's own copies was never offered again",

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from chapard.core.outlet import Outlet
 
 EPOCHS = 2**16 - 1
+MAX_CLAIM = 2**31
+"""A number beyond this is absurd: going above it would use up the numbers."""
 
 
 def epoch_of(incarnation: int) -> int:
@@ -211,7 +213,10 @@ class Links:
     def confirmed(self, peer: int, epoch: int, taken: int, now: float) -> None:
         """`peer` has everything up to `taken`."""
         sender = self._senders.get(peer)
-        if sender is None or epoch != self._epoch or taken >= sender.next_seq:
+        if sender is None or epoch != self._epoch:
+            return
+        if taken >= sender.next_seq:
+            self._renumber(sender, taken)
             return
         done = [seq for seq in sender.unconfirmed if seq <= taken]
         for seq in done:
@@ -219,6 +224,15 @@ class Links:
         if done:
             sender.stalls = 0
             sender.deadline = now + self._config.retry_first if sender.unconfirmed else None
+
+    @staticmethod
+    def _renumber(sender: _Sender, taken: int) -> None:
+        """The peer claims numbers we have not used: a foreign header misled it. Go above, or it takes all for old."""
+        if taken < MAX_CLAIM:
+            waiting = [piece for sent in sender.unconfirmed.values() for piece in sent.content]
+            sender.queue.extendleft(reversed(waiting))
+            sender.unconfirmed.clear()
+            sender.next_seq, sender.deadline = taken + 1, None
 
     def missing(self, peer: int, epoch: int, seqs: Iterable[int], now: float) -> None:
         """`peer` lacks these: repeat them at once, unless that has just been done."""

@@ -18,7 +18,7 @@ from chapar.limits import LINK_ROOM, MAX_MESSAGE_BYTES, MAX_MISSING, U32_MAX
 from chapar.wire import Ack, Bye, Fragment, Frame, Link, Nack, Publish, Reassembly, decode_untrusted, encode
 from chapard.core.config import Config
 from chapard.core.effects import Drop, FrameRow, Reason, Transmit
-from chapard.core.links import EPOCHS, Links, epoch_of, is_newer
+from chapard.core.links import EPOCHS, MAX_CLAIM, Links, epoch_of, is_newer
 from chapard.core.outlet import Outlet
 
 if TYPE_CHECKING:
@@ -254,12 +254,12 @@ def test_a_restarted_receiver_goes_on_from_what_can_still_be_repeated() -> None:
     assert receiver.arrived == [publication(1), publication(2), publication(3)]
 
 
-def test_a_confirmation_of_another_epoch_or_of_the_future_counts_for_nothing() -> None:
-    """Only what was sent in this incarnation can be confirmed or asked for."""
+def test_a_confirmation_of_another_epoch_counts_for_nothing() -> None:
+    """Only what was sent in this incarnation can be confirmed or asked for; absurd numbers count for nothing too."""
     sender = End(0)
     sender.links.send(1, publication(0))
     sender.drain(START)
-    for epoch, taken in ((epoch_of(1) + 1, 1), (epoch_of(1), 2)):
+    for epoch, taken in ((epoch_of(1) + 1, 1), (epoch_of(1), MAX_CLAIM)):
         sender.links.confirmed(1, epoch, taken, START)
     sender.links.confirmed(9, epoch_of(1), 1, START)
     sender.links.missing(1, epoch_of(1) + 1, [1], START)
@@ -267,6 +267,18 @@ def test_a_confirmation_of_another_epoch_or_of_the_future_counts_for_nothing() -
     sender.links.missing(1, epoch_of(1), [2], START)
     assert sender.drain(START) == []
     assert sender.links.withdraw(1) == [publication(0)]
+
+
+def test_a_receiver_misled_by_a_forged_header_is_set_right() -> None:
+    """It takes all that follows for old, and says so; the sender goes above what it claims, and everything arrives."""
+    medium = Medium(End(0), End(1))
+    medium.two.links.receive(Link(0, epoch_of(1), 7000, 0, 0, 0), [], START)
+    frames: list[Frame] = [publication(number) for number in range(5)]
+    for frame in frames:
+        medium.one.links.send(1, frame)
+    medium.settle()
+    assert medium.two.arrived == frames
+    assert medium.one.returned == []
 
 
 # Confirmation
