@@ -51,7 +51,6 @@ class Reason(StrEnum):
     SESSION_LIMIT = "session_limit"
     TOO_MANY_FILTERS = "too_many_filters"
     TOO_LARGE = "too_large"
-    STOPPED = "stopped"
 
 
 class TrafficClass(StrEnum):

@@ -28,13 +28,11 @@ from chapar.event import EventId
 from chapar.limits import LINK_ROOM
 from chapar.wire import Delivered, Digests, Listing, Records, SyncFlag, Table, Want
 from chapard.core.digest import DigestTree, hash63
-from chapard.core.effects import Reason
 from chapard.core.fmt import FMT, key_of
 
 if TYPE_CHECKING:
     from chapard.core.links import Links
     from chapard.core.met import MET
-    from chapard.core.outlet import Outlet
     from chapard.core.peers import Peer
     from chapard.core.station import Station
 
@@ -61,10 +59,9 @@ RECORD_ROOM = 200
 class Integrity:
     """The exchange of one node with its adjoining brokers. Records that arrive are merged by the node."""
 
-    def __init__(self, station: Station, links: Links, outlet: Outlet, fmt: FMT, met: MET) -> None:
+    def __init__(self, station: Station, links: Links, fmt: FMT, met: MET) -> None:
         self._station = station
         self._links = links
-        self._outlet = outlet
         self._fmt = fmt
         self._met = met
         self._due: dict[int, float] = {}
@@ -321,10 +318,6 @@ class Integrity:
         self._reconciled[peer, event_id] = hash63(delivered)
         if len(self._reconciled) > RECONCILED_LIMIT:
             del self._reconciled[next(iter(self._reconciled))]
-
-    def refuse(self, peer: int) -> None:
-        """A node that holds no tables cannot compare them."""
-        self._outlet.drop(Reason.FOREIGN, peer=peer)
 
     def _send_delivered(self, peer: int, keys: list[bytes]) -> None:
         memories = [memory for key in keys if (memory := self._met.get(EventId(key))) is not None]

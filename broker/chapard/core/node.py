@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from chapard.core.topology import RouteView
 
 
+FLOODED = (StoreFrame, Subscribe, Unsubscribe, Delivered, Lease)
 STOP_PERIODS = 4
 """Sync retries a node that stops waits for its tables to be taken over."""
 
@@ -104,7 +105,7 @@ class Node:
         self._multicast = Multicast(self.station, self._links, self.outlet)
         self.memorised = Memorised(self.station, self._links, self.outlet, self._store, self.fmt, self._multicast)
         self.home = Home(self.station, self.outlet, self._store, self.memorised, rng)
-        self._integrity = Integrity(self.station, self._links, self.outlet, self.fmt, self.met)
+        self._integrity = Integrity(self.station, self._links, self.fmt, self.met)
         self.brokerage = Brokerage(
             self.station, self._links, self.outlet, self.fmt, self.home, self.memorised,
             self._multicast, self._integrity, now,
@@ -298,6 +299,8 @@ class Node:
         def handle(frame: Any, now: float) -> None:
             if self.roles.holds_tables:
                 handler(frame, now)
+            elif not isinstance(frame, FLOODED):  # floods are for whoever holds tables; these were for us
+                self.outlet.drop(Reason.FOREIGN, peer=frame.sender)
 
         return handle
 

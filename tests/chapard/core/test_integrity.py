@@ -444,7 +444,7 @@ class Comparer:
         self.outlet = Outlet()
         self.links = Links(0, 1, config, self.outlet)
         self.fmt = FMT(config)
-        self.integrity = Integrity(self.station, self.links, self.outlet, self.fmt, MET(config))
+        self.integrity = Integrity(self.station, self.links, self.fmt, MET(config))
 
     def hear(self, at: float, *, fmt: int = 5, met: int = 0, is_new: bool = False) -> list[int]:
         """Take a beacon with these digests, `at` refresh periods from the start; the tables that are then opened."""

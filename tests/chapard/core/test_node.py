@@ -19,6 +19,7 @@ from chapar.wire import (
     Beacon,
     BeaconFlag,
     Bye,
+    Delivered,
     EventFrame,
     Fragment,
     Kind,
@@ -26,6 +27,7 @@ from chapar.wire import (
     Listing,
     Publish,
     Records,
+    Replay,
     Store,
     Subscribe,
     Table,
@@ -610,3 +612,15 @@ def test_a_home_asked_for_its_filters_answers_without_tables() -> None:
     network.inject(0, Want(1, Table.FMT, (key_of(0),), (0,)))
     assert [datagram.to for datagram, _ in network.frames(Records, since)] == [1]
     assert sum(1 for _ in network.frames(EventFrame, since)) == 0
+
+
+def test_a_table_frame_for_a_node_without_tables_is_counted() -> None:
+    """Floods pass it by without a word; what was sent to it alone is a drop with a reason."""
+    network = FakeNetwork(chain(3), config=QUICK)
+    network.run(30)
+    regular = next(node for node in network.nodes if network.nodes[node].role is Role.REGULAR)
+    before = network.drops[regular, Reason.FOREIGN]
+    network.inject(regular, Replay(1, ()))
+    assert network.drops[regular, Reason.FOREIGN] == before + 1
+    network.inject(regular, Delivered(1, ()))
+    assert network.drops[regular, Reason.FOREIGN] == before + 1
