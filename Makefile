@@ -7,10 +7,12 @@ SOURCES := client_sdk broker olsr_adapter analytics tests
 SEEDS ?= 300
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench swarm clean
+.PHONY: help install demo test check bench swarm clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(INSTALLED)  ## make the environment .venv with the commands chapard, chapar and chapar-sim
 
 demo: $(INSTALLED)  ## run the demonstration scenario in the simulator
 	@$(BIN)/chapar-sim run deploy/scenarios/demo.toml

@@ -102,17 +102,21 @@ class FakeCore:
         match request:
             case Open():
                 self._on.add(client)
-                self._answer(client, Opened(self.incarnation, resumed=False, published=0, subscriptions=()))
+                opened = Opened(
+                    1, self.incarnation, resumed=False, node=self.index, published=0, subscriptions=()
+                )
+                self._answer(client, opened)
                 for number, body in enumerate(self._queues.get(client, []), start=1):
-                    self._answer(client, Deliver(self.incarnation, number, number - 1, body))
+                    self._answer(client, Deliver(self.incarnation, number, number - 1, [body]))
             case Close():
                 self._on.discard(client)
             case Subscribe(number, filter_):
                 self._filters.setdefault(client, {})[number] = filter_
             case Unsubscribe(number):
                 self._filters.get(client, {}).pop(number, None)
-            case Publish(number, event):
-                self._publish(client, number, event)
+            case Publish(_, number, head, payloads):
+                for place, payload in enumerate(payloads, number):
+                    self._publish(client, place, Event.decode_head_untrusted(head).with_payload(payload))
             case Acknowledge():
                 pass
 
@@ -144,7 +148,7 @@ class FakeCore:
             row = PublishRow(client, known, event.delivery.label, event.lifetime_ms, len(body), event.subject)
             self._effects.append(row)
             self._take(body)
-        self._answer(client, Receipt(number, known))
+        self._answer(client, Receipt(number, known, 1))
 
     def _take(self, body: bytes) -> None:
         known = peek_id(body)
@@ -156,7 +160,7 @@ class FakeCore:
             queue = self._queues.setdefault(client, [])
             queue.append(body)
             if client in self._on:
-                self._answer(client, Deliver(self.incarnation, len(queue), len(queue) - 1, body))
+                self._answer(client, Deliver(self.incarnation, len(queue), len(queue) - 1, [body]))
         self._effects.append(Transmit(None, encode(PublishFrame(self.index, body))))
 
     def _interested(self, event: Event) -> Iterator[str]:

@@ -20,8 +20,9 @@ from math import inf
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from chapar.event import later
 from chapar.limits import MAX_NODES
-from chapar.session import ClientSession
+from chapar.session import ClientSession, Receipt, Refused, Standing
 from chapar.wire import NO_BROKER, Beacon, BeaconFlag, decode_untrusted, encode, kind_of
 from chapar_olsr.mpr import select_mprs
 from chapar_olsr.paths import shortest_paths
@@ -34,8 +35,9 @@ from chapard.core.nodevector import NodeVector
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from chapar.event import Event
+    from chapar.event import Event, EventId
     from chapar.filter import Filter
+    from chapar.session import Message
     from chapar.wire import Frame, Kind
     from chapard.core.effects import Effect
 
@@ -152,8 +154,26 @@ class Client:
     network: FakeNetwork
     name: str
     home: int
-    session: ClientSession = field(default_factory=ClientSession)
     got: list[Event] = field(default_factory=list)
+    receipts: dict[int, EventId] = field(default_factory=dict)
+    refusals: dict[int, str] = field(default_factory=dict)
+    standings: dict[int, Standing] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.session = ClientSession(self.name)
+
+    def received(self, message: Message) -> None:
+        """Take a message of the home; the application takes what arrives at once."""
+        for number, event in self.session.received(message, self.network.now):
+            self.session.consumed(number)
+            self.got.append(event)
+        if isinstance(message, Receipt):
+            for place in range(message.length):
+                self.receipts[message.number + place] = later(message.id, place)
+        elif isinstance(message, Refused):
+            self.refusals[message.number] = message.reason
+        elif isinstance(message, Standing):
+            self.standings[message.number] = message
 
     @property
     def payloads(self) -> list[str]:
@@ -173,12 +193,17 @@ class Client:
         self.network.hear(self)
         return number
 
+    def inquire(self, event_id: EventId) -> int:
+        number = self.session.inquire(event_id)
+        self.network.hear(self)
+        return number
+
     def on(self) -> None:
-        self.session.open()
+        self.session.open(self.network.now)
         self.network.hear(self)
 
     def off(self) -> None:
-        self.session.close()
+        self.session.close(self.network.now)
         self.network.hear(self)
 
 
@@ -261,8 +286,8 @@ class FakeNetwork:
                 self._transmit(Sent(self.now, node, to, data))
             case Answer(name, message):
                 client = self.clients[name]
-                client.got += client.session.received(message)
-                for request in client.session.requests():
+                client.received(message)
+                for request in client.session.requests(self.now):
                     self.nodes[node].client_request(name, request, self.now)
             case Save(key, None):
                 self.disks[node].pop(key, None)
@@ -382,7 +407,7 @@ class FakeNetwork:
     def hear(self, client: Client) -> None:
         """Carry a client's requests to its home."""
         node = self.nodes.get(client.home)
-        requests = client.session.requests()
+        requests = client.session.requests(self.now)
         if node is not None:
             for request in requests:
                 node.client_request(client.name, request, self.now)

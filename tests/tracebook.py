@@ -88,8 +88,8 @@ class Tracebook:
         self.trace.delivered += [Delivered(t, f"c{node}", node, id_) for id_ in ids]
         return self
 
-    def hand(self, t: float, node: int, id_: EventId, *, epoch: int, number: int) -> Tracebook:
-        self.trace.handed.append(Handed(t, f"c{node}", epoch, number, id_))
+    def hand(self, t: float, node: int, id_: EventId, *, incarnation: int, number: int) -> Tracebook:
+        self.trace.handed.append(Handed(t, f"c{node}", incarnation, number, id_))
         return self
 
     def lose(self, t: float, node: int, id_: EventId, homes: tuple[int, ...], reason: str) -> Tracebook:

@@ -38,7 +38,7 @@ def judge(case: Case) -> list[Violation]:
 
 
 def once(case: Case) -> Iterable[Violation]:
-    """No event reaches an application twice, nor a client twice within one epoch of its session.
+    """No event reaches an application twice, nor a client twice within one life of its daemon.
 
     The second half looks beneath the client's own guard against repetitions, which would hide a home that repeats.
     """
@@ -46,10 +46,10 @@ def once(case: Case) -> Iterable[Violation]:
     for row in case.trace.delivered:
         if reached.pop((row.client, row.event_id), 1) > 1:
             yield Violation("once", row.t, f"{row.client} got {name(row.event_id)} more than once")
-    handed = Counter((row.client, row.epoch, row.event_id) for row in case.trace.handed)
+    handed = Counter((row.client, row.incarnation, row.event_id) for row in case.trace.handed)
     for hand in case.trace.handed:
-        if handed.pop((hand.client, hand.epoch, hand.event_id), 1) > 1:
-            what = f"{hand.client} was handed {name(hand.event_id)} more than once in epoch {hand.epoch}"
+        if handed.pop((hand.client, hand.incarnation, hand.event_id), 1) > 1:
+            what = f"{hand.client} was handed {name(hand.event_id)} more than once in incarnation {hand.incarnation}"
             yield Violation("once", hand.t, what)
 
 

@@ -38,11 +38,11 @@ class Delivered(NamedTuple):
 
 
 class Handed(NamedTuple):
-    """A Deliver message reached the client, the first time with this (epoch, number)."""
+    """A Deliver message reached the client, the first time with this (incarnation, number)."""
 
     t: float
     client: str
-    epoch: int
+    incarnation: int
     number: int
     event_id: EventId
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from chapar.event import peek_id
+from chapar.event import later, peek_id
 from chapar.session import ClientSession, Deliver, Receipt, Refused
 from chapar_sim.clientspec import Between, OneOf
 from chapar_sim.trace import Accepted, Delivered, Handed, Interest, Presence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from chapar.event import Event, Value
     from chapar.filter import Filter
@@ -37,6 +37,27 @@ class Home(Protocol):
     def disturbed(self) -> None: ...
 
 
+class Actor(Protocol):
+    """A client, as its script has it act: the simulator's own, or one on a real daemon."""
+
+    def go_on(self) -> None: ...
+    def go_off(self) -> None: ...
+    def publish(self, event: Event, /) -> None: ...
+    def subscribe(self, filter_: Filter, /) -> int: ...
+    def unsubscribe(self, number: int, /) -> None: ...
+
+
+class Schedule(Protocol):
+    """A clock that carries out actions: virtual, or of the wall."""
+
+    @property
+    def now(self) -> float: ...
+    def at(self, time: float, action: Callable[[], None], /) -> None: ...
+
+
+AnyActor = TypeVar("AnyActor", bound=Actor)
+
+
 class Client:
     """One application. What it does and what it sees goes into the trace."""
 
@@ -47,7 +68,7 @@ class Client:
         self._clock = clock
         self._trace = trace
         self._daemon = daemon
-        self._session = ClientSession()
+        self._session = ClientSession(name)
         self._wants_on = False
         self._connections = 0
         self._published: dict[int, tuple[float, Event]] = {}
@@ -65,7 +86,7 @@ class Client:
         if self._wants_on:
             self._wants_on = False
             was_on = self._session.is_on
-            self._session.close()
+            self._session.close(self._clock.now)
             self._flush()
             self._present(on=False, was=was_on)
 
@@ -110,13 +131,17 @@ class Client:
             self._accepted(message)
         elif isinstance(message, Refused):
             self._refused(message)
-        for event in self._session.received(message):
+        for number, event in self._session.received(message, self._clock.now):
+            self._session.consumed(number)
             assert event.id is not None, "the network delivers events that a home has stamped"
             self._trace.delivered.append(Delivered(self._clock.now, self.name, self.home, event.id))
+        for number in self._session.given_up:
+            self._given_up(number)
+        self._session.given_up.clear()
         self._present(on=self._session.is_on, was=was_on)
         if self._session.is_on and not was_on:
             if not self._wants_on:  # it went OFF while the daemon was answering
-                self._session.close()
+                self._session.close(self._clock.now)
                 self._present(on=False, was=True)
             else:
                 self._connections += 1
@@ -124,17 +149,22 @@ class Client:
         self._flush()
 
     def _hand(self, delivery: Deliver) -> None:
-        key = (delivery.epoch, delivery.number)
-        if key not in self._handed:
-            self._handed.add(key)
-            event_id = peek_id(delivery.body)
-            self._trace.handed.append(Handed(self._clock.now, self.name, *key, event_id))
+        for number, body in enumerate(delivery.bodies, delivery.number):
+            key = (delivery.incarnation, number)
+            if key not in self._handed:
+                self._handed.add(key)
+                self._trace.handed.append(Handed(self._clock.now, self.name, *key, peek_id(body)))
 
     def _accepted(self, receipt: Receipt) -> None:
-        published = self._published.pop(receipt.number, None)
-        if published is not None:
-            time, event = published
-            self._trace.accepted.append(Accepted(time, self.name, self.home, receipt.id, event))
+        for place in range(receipt.length):
+            published = self._published.pop(receipt.number + place, None)
+            if published is not None:
+                time, event = published
+                self._trace.accepted.append(Accepted(time, self.name, self.home, later(receipt.id, place), event))
+
+    def _given_up(self, number: int) -> None:
+        self._trace.drops[self.home, "given_up"] += 1
+        self._published.pop(number, None)
 
     def _refused(self, refusal: Refused) -> None:
         self._trace.drops[self.home, f"refused_{refusal.reason}"] += 1
@@ -148,7 +178,7 @@ class Client:
 
     def _open(self) -> None:
         if self._daemon.is_up(self.home):
-            self._session.open()
+            self._session.open(self._clock.now)
             self._flush()
 
     def _ping(self, connection: int) -> None:
@@ -158,7 +188,7 @@ class Client:
             self._clock.after(self._ping_every, partial(self._ping, connection))
 
     def _flush(self) -> None:
-        requests = self._session.requests()
+        requests = self._session.requests(self._clock.now)
         if requests:
             self._clock.after(LOOPBACK, partial(self._daemon.request, self.home, self.name, requests))
 
@@ -172,15 +202,22 @@ def build(
     scenario: Scenario, seed: int, keep_alive: float, clock: Clock, trace: Trace, daemon: Home
 ) -> dict[str, Client]:
     """All clients of a scenario by name, with everything they will do scheduled."""
+    return enact(scenario, seed, clock, lambda name, home: Client(name, home, keep_alive, clock, trace, daemon))
+
+
+def enact(
+    scenario: Scenario, seed: int, schedule: Schedule, make: Callable[[str, int], AnyActor]
+) -> dict[str, AnyActor]:
+    """The clients of a scenario, each made from its name and its home, with everything they will do scheduled."""
     hosts = [spec.index for spec in scenario.nodes if spec.chapard]
-    clients = {}
+    actors = {}
     for spec in scenario.clients:
         homes = _homes(spec, hosts, seed)
         for home in homes:
             name = spec.name if len(homes) == 1 else f"{spec.name}-{home}"
-            client = clients[name] = Client(name, home, keep_alive, clock, trace, daemon)
-            _Script(client, spec, scenario.active, clock, f"{seed}/client/{name}").begin()
-    return clients
+            actor = actors[name] = make(name, home)
+            _Script(actor, spec, scenario.active, schedule, f"{seed}/client/{name}").begin()
+    return actors
 
 
 def _homes(spec: ClientSpec, hosts: list[int], seed: int) -> list[int]:
@@ -192,7 +229,7 @@ def _homes(spec: ClientSpec, hosts: list[int], seed: int) -> list[int]:
 class _Script:
     """What one client will do, each strand with chances of its own."""
 
-    def __init__(self, client: Client, spec: ClientSpec, active: float, clock: Clock, seed: str) -> None:
+    def __init__(self, client: Actor, spec: ClientSpec, active: float, clock: Schedule, seed: str) -> None:
         self._client = client
         self._spec = spec
         self._active = active

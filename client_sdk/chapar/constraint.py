@@ -126,6 +126,7 @@ def _checked_value(name: str, op: Op, value: object) -> Value:
     return cast("Value", value)
 
 
+_OPS: Final = {int(op): op for op in Op}
 _HEADER_NUMBER: Final = {name: number for number, name in enumerate(HEADER)}
 
 
@@ -137,6 +138,20 @@ def to_wire(constraints: Iterable[Constraint]) -> list[Any]:
 def encode(constraints: Iterable[Constraint]) -> bytes:
     """Canonical constraints as bytes: equal for equal constraints only, since msgpack tells True from 1."""
     return cast("bytes", msgpack.packb(to_wire(constraints)))
+
+
+def unpacked(encoded: bytes) -> tuple[Any, ...]:
+    """What `encode` made bytes of: canonical constraints as they travel."""
+    return cast("tuple[Any, ...]", msgpack.unpackb(encoded, use_list=False))
+
+
+def decode(encoded: bytes) -> tuple[Constraint, ...]:
+    """The canonical constraints that `encode` made bytes of."""
+    parts = iter(unpacked(encoded))
+    return tuple(
+        Constraint(name if type(name) is str else HEADER[name], _OPS[op], value)
+        for name, op, value in zip(parts, parts, parts, strict=True)
+    )
 
 
 def from_wire_untrusted(obj: object) -> tuple[Constraint, ...]:

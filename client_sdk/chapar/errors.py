@@ -1,12 +1,21 @@
 """Every error Chapar raises, and whose mistake each one is.
 
     ChaparError
-    ├── EventError   (ValueError)  our caller built an event that cannot exist
-    ├── FilterError  (ValueError)  our caller wrote a filter that means nothing
-    └── WireError                  a peer sent bytes that are not the protocol
+    ├── EventError    (ValueError)       our caller built an event that cannot exist
+    ├── FilterError   (ValueError)       our caller wrote a filter that means nothing
+    ├── AddressError  (ValueError)       our caller named a daemon that cannot be
+    ├── NoDaemonError (ConnectionError)  no daemon answers
+    ├── RefusedError                     the daemon said no, and why
+    │   ├── ConnectRefusedError          … to the session
+    │   ├── PublishRefusedError          … to an event
+    │   └── SubscribeRefusedError        … to a subscription
+    ├── EventLostError                   an event did not reach the network, or nobody can know
+    ├── ClosedError                      the client is not connected (any more)
+    │   └── SessionTakenError            … because another connection uses its name
+    └── WireError                        a peer sent bytes that are not the protocol
 
-The first two carry one line for a person: where it went wrong and what to write instead. The last one is counted
-under its `reason` and the bytes are dropped; nobody is there to read a sentence.
+All but the last carry one line for a person: what went wrong and what to do. The last one is counted under its `reason`
+and the bytes are dropped; nobody is there to read a sentence.
 """
 
 from __future__ import annotations
@@ -24,6 +33,62 @@ class EventError(ChaparError, ValueError):
 
 class FilterError(ChaparError, ValueError):
     """Misuse: this filter means nothing."""
+
+
+class AddressError(ChaparError, ValueError):
+    """Misuse: no daemon can be at this address."""
+
+
+class NoDaemonError(ChaparError, ConnectionError):
+    """No daemon answers at `address`."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(f"no daemon answers at {address}: start chapard there, or name another with CHAPAR_DAEMON")
+        self.address = address
+
+
+class RefusedError(ChaparError):
+    """The daemon said no; `reason` is its own sentence."""
+
+    what = "the daemon refuses"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"{self.what}: {reason}")
+        self.reason = reason
+
+
+class ConnectRefusedError(RefusedError):
+    """The daemon does not open this session."""
+
+    what = "the daemon refuses the session"
+
+
+class PublishRefusedError(RefusedError):
+    """The daemon does not take this event."""
+
+    what = "the event was refused"
+
+
+class SubscribeRefusedError(RefusedError):
+    """The daemon does not take this subscription."""
+
+    what = "the subscription was refused"
+
+
+class EventLostError(ChaparError):
+    """Events that no daemon has, or of which nobody can know: publish them again if a repetition does no harm."""
+
+
+class ClosedError(ChaparError):
+    """The client is not open: it was never opened, or has been closed."""
+
+
+class SessionTakenError(ClosedError):
+    """Another connection has opened the session of this name."""
+
+    def __init__(self, client: str) -> None:
+        super().__init__(f"another connection uses the name {client}: give each client a client_id of its own")
+        self.client = client
 
 
 class WireReason(StrEnum):

@@ -6,6 +6,7 @@ sender is not among them: it is the origin in the event's id.
 
 from __future__ import annotations
 
+import struct
 from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Self, cast
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast
 import msgpack
 
 from chapar.errors import EventError, WireError, WireReason
-from chapar.event_id import ORIGIN_LIMIT, EventId, event_id, origin_of, split_id
+from chapar.event_id import ORIGIN_LIMIT, EventId, event_id, later, origin_of, split_id
 from chapar.event_rules import (
     Delivery,
     check_attributes,
@@ -33,19 +34,38 @@ from chapar.limits import EVENT_ID_BYTES, MAX_DESTINATIONS, MAX_EVENT_BYTES, MAX
 from chapar.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["Delivery", "Event", "EventId", "Value", "event_id", "origin_of", "peek_id", "split_id"]
+__all__ = [
+    "Delivery",
+    "Event",
+    "EventId",
+    "Value",
+    "event_id",
+    "later",
+    "origin_of",
+    "peek_id",
+    "split_id",
+    "stamp_run",
+]
 
 _BODY_FIELDS: Final = 10
 _BODY_START: Final = bytes((0x90 | _BODY_FIELDS, 0xC4, EVENT_ID_BYTES))
 """How a stamped body begins: an array of ten, the first of which is a binary of ten bytes."""
+_HEAD_START: Final = bytes((0x90 | _BODY_FIELDS - 1,))
+"""How a head begins: an array of all fields but the payload, which is the last."""
+_NO_PAYLOAD: Final = b"\xc4\x00"
+_SEQUENCE: Final = struct.Struct(">I")
+"""The end of an id, which alone differs between the events of a run."""
+_BIN8_LIMIT: Final = 256
+"""Bytes of a payload whose length no longer fits into one byte."""
 _PLACE: Final = {"sender": 0, "type": 4, "subject": 5, "group": 6}
 _DELIVERIES: Final = tuple(Delivery)
 
 # One packer serves all events: it holds configuration and a buffer that is empty between calls.
 _pack = msgpack.Packer().pack
 _unpack = msgpack.unpackb
+_pack_sequence = _SEQUENCE.pack
 _new = tuple.__new__
 
 
@@ -58,6 +78,23 @@ def peek_id(body: bytes) -> EventId:
     if body[3] >= ORIGIN_LIMIT:
         raise WireError(WireReason.RANGE, "origin of event id")
     return EventId(body[3 : 3 + EVENT_ID_BYTES])
+
+
+def stamp_run(head: bytes, first: EventId, payloads: Sequence[bytes]) -> list[bytes]:
+    """The bodies of real-time events with this head, as their home stamps them: with ids from `first` on.
+
+    The same bytes as stamping and encoding each event gives, at a fifth of the cost.
+    """
+    _, _, sequence = split_id(first)
+    start = _BODY_START + first[:-_SEQUENCE.size]
+    rest = head[2:]  # after the array's header and the nil in the place of the id
+    numbers = range(sequence, sequence + len(payloads))
+    length = len(payloads[0])
+    pairs = zip(numbers, payloads, strict=True)
+    if length < _BIN8_LIMIT and all(len(payload) == length for payload in payloads):
+        rest += bytes((0xC4, length))
+        return [start + _pack_sequence(number) + rest + payload for number, payload in pairs]
+    return [start + _pack_sequence(number) + rest + _pack(payload) for number, payload in pairs]
 
 
 class Event(tuple[Any, ...]):
@@ -99,8 +136,8 @@ class Event(tuple[Any, ...]):
             checked_string("subject", subject),
             checked_string("group", group),
             checked_attributes(attributes or {}),
-            checked_payload(payload),
             checked_destinations(to),
+            checked_payload(payload),
         )
         return _new(cls, fields)
 
@@ -110,9 +147,9 @@ class Event(tuple[Any, ...]):
     type: str | None = cast("Any", property(itemgetter(4)))
     subject: str | None = cast("Any", property(itemgetter(5)))
     group: str | None = cast("Any", property(itemgetter(6)))
-    payload: bytes = cast("Any", property(itemgetter(8)))
-    to: tuple[int, ...] = cast("Any", property(itemgetter(9)))
+    to: tuple[int, ...] = cast("Any", property(itemgetter(8)))
     """Indexes of the nodes addressed, ascending; empty for publish/subscribe."""
+    payload: bytes = cast("Any", property(itemgetter(9)))
 
     # The first field is the id. Until the home has stamped the event it is the sender, if one was named, or None.
 
@@ -148,6 +185,10 @@ class Event(tuple[Any, ...]):
         """This event as its home stamps it. The sender becomes the origin of the id."""
         return _new(self.__class__, (checked_origin(id, None), checked_chain(chain, self[2]), *self[2:]))
 
+    def with_payload(self, payload: bytes) -> Self:
+        """This event with another payload."""
+        return _new(self.__class__, (*self[:-1], checked_payload(payload)))
+
     def encode(self) -> bytes:
         """The body. Raises EventError if the event is too large, or has a sender but no id to carry it."""
         origin = self[0]
@@ -157,6 +198,29 @@ class Event(tuple[Any, ...]):
         if len(body) > MAX_EVENT_BYTES - STAMP_BYTES and (origin is None or len(body) > MAX_EVENT_BYTES):
             raise EventError(f"event of {len(body)} bytes is too large: send less than {MAX_EVENT_BYTES} in one event")
         return body
+
+    def head(self) -> bytes:
+        """All but the payload, as one array: what events that differ in their payload alone have in common.
+
+        Raises EventError as `encode` does; the payload's share of the size is the home's to check.
+        """
+        if self[0].__class__ is int:
+            raise EventError("the sender travels in the id: leave it to the home")
+        head: bytes = _pack(self[:-1])
+        size = len(head) + len(self[9])
+        if size > MAX_EVENT_BYTES - STAMP_BYTES:
+            raise EventError(f"event of {size} bytes is too large: send less than {MAX_EVENT_BYTES} in one event")
+        return head
+
+    @classmethod
+    def decode_head_untrusted(cls, head: bytes) -> Self:
+        """The event without payload that a head stands for. Raises WireError only."""
+        if head[:1] != _HEAD_START:
+            raise WireError(WireReason.SHAPE, "head of an event")
+        event = cls.decode_untrusted(_BODY_START[:1] + head[1:] + _NO_PAYLOAD)
+        if event.payload:
+            raise WireError(WireReason.SHAPE, "head of an event")  # its end has swallowed what we appended
+        return event
 
     @classmethod
     def decode_untrusted(cls, body: bytes) -> Self:
@@ -177,7 +241,7 @@ class Event(tuple[Any, ...]):
             raise WireError(WireReason.MALFORMED, f"event body: {error}") from None
         if fields.__class__ is not tuple or len(fields) != _BODY_FIELDS:
             raise WireError(WireReason.SHAPE, "event body")
-        eid, chain, delivery, lifetime_ms, type_, subject, group, attributes, payload, to = fields
+        eid, chain, delivery, lifetime_ms, type_, subject, group, attributes, to, payload = fields
         if (
             chain.__class__ is not int
             or delivery.__class__ is not int
@@ -217,7 +281,7 @@ class Event(tuple[Any, ...]):
         return _new, (self.__class__, tuple(self))
 
     def __repr__(self) -> str:
-        names = ("chain", "delivery", "lifetime_ms", "type", "subject", "group", "attributes", "payload", "to")
+        names = ("chain", "delivery", "lifetime_ms", "type", "subject", "group", "attributes", "to", "payload")
         shown = {"id": self.id, "sender": self.sender, **dict(zip(names, self[1:], strict=True))}
         shown["delivery"] = self.delivery.label if self[2] else None
         # Node 0 is a sender like any other.

@@ -32,3 +32,9 @@ def split_id(eid: EventId) -> tuple[int, int, int]:
 def origin_of(eid: EventId) -> int:
     """Index of the node the event was published at."""
     return eid[0] << 8 | eid[1]
+
+
+def later(eid: EventId, by: int) -> EventId:
+    """The id of the event that the same node published so many events later."""
+    origin, incarnation, sequence = split_id(eid)
+    return event_id(origin, incarnation, sequence + by)

@@ -3,20 +3,22 @@
 A constraint holds only if the attribute is present and of the same kind (number, string, boolean) as the value, for
 `!=` too; `exists` holds for any kind. Filters are values: canonical, immutable, hashable, and equal exactly if their
 canonical constraints are.
+
+A broker holds filters by the hundred thousand, and evaluates hardly any of them one by one. So a filter is kept as its
+encoding, from which the rest is made when it is asked for.
 """
 
 from __future__ import annotations
 
-import operator
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from chapar import constraint, valueset
+from chapar.check import comparison_of, operand_of
 from chapar.constraint import Constraint, Op
 from chapar.errors import FilterError, WireError, WireReason
 from chapar.filter_id import filter_id
 from chapar.filter_text import parse, to_text
 from chapar.limits import MAX_FILTER_BYTES
-from chapar.value import Kind, Value, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -33,12 +35,10 @@ Check = tuple[str, frozenset[type], "Callable[[Any, Any], bool]", Any]
 class Filter:
     """One filter. Build it with keywords, which ask for equality, and `where`, in the filter language."""
 
-    __slots__ = ("_checks", "_encoded", "_fid", "_sets", "constraints")
+    __slots__ = ("_checks", "_encoded", "_fid", "_sets")
 
-    constraints: tuple[Constraint, ...]
-    """The canonical constraints."""
     _encoded: bytes
-    _checks: tuple[Check, ...]
+    _checks: tuple[Check, ...] | None
     _fid: bytes | None
     _sets: dict[str, ValueSet] | None
 
@@ -61,12 +61,12 @@ class Filter:
             if isinstance(sender, bool) or not isinstance(sender, int):
                 raise FilterError(f"sender is {sender!r}: it holds the index of a node, an integer")
             constraints.append(Constraint("sender", Op.EQ, sender))
-        self._set(*_canonical(constraints))
+        self._set(_encoded(constraints))
 
     @classmethod
     def of(cls, constraints: Iterable[Constraint]) -> Self:
         """The filter that asks for all of `constraints`."""
-        return cls._made(*_canonical(constraints))
+        return cls._made(_encoded(constraints))
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -74,21 +74,25 @@ class Filter:
         return cls.of(parse(text))
 
     @classmethod
-    def _made(cls, constraints: tuple[Constraint, ...], encoded: bytes) -> Self:
+    def _made(cls, encoded: bytes) -> Self:
         made = cls.__new__(cls)
-        made._set(constraints, encoded)  # noqa: SLF001 - the second half of this constructor
+        made._set(encoded)  # noqa: SLF001 - the second half of this constructor
         return made
 
-    def _set(self, constraints: tuple[Constraint, ...], encoded: bytes) -> None:
+    def _set(self, encoded: bytes) -> None:
         set_ = object.__setattr__
-        set_(self, "constraints", constraints)
         set_(self, "_encoded", encoded)
-        set_(self, "_checks", tuple(map(_check, constraints)))
+        set_(self, "_checks", None)
         set_(self, "_fid", None)
         set_(self, "_sets", None)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"filters are immutable: cannot set {name}")
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The canonical constraints."""
+        return constraint.decode(self._encoded)
 
     @property
     def fid(self) -> bytes:
@@ -101,8 +105,12 @@ class Filter:
 
     def matches(self, event: Event) -> bool:
         """Whether `event` satisfies every constraint."""
+        checks = self._checks
+        if checks is None:
+            checks = tuple(map(_check, self.constraints))
+            object.__setattr__(self, "_checks", checks)
         value_of = event.value
-        for name, types, compare, operand in self._checks:
+        for name, types, compare, operand in checks:
             value = value_of(name)
             if value.__class__ not in types or not compare(value, operand):
                 return False
@@ -130,16 +138,15 @@ class Filter:
 
     def to_wire(self) -> list[Any]:
         """Name, operator and value of each constraint in one flat list; header elements travel as their number."""
-        return constraint.to_wire(self.constraints)
+        return list(constraint.unpacked(self._encoded))
 
     @classmethod
     def from_wire_untrusted(cls, obj: object) -> Self:
         """The filter that a foreign list stands for. Raises WireError, and nothing else, if it stands for none."""
-        constraints = constraint.from_wire_untrusted(obj)
-        encoded = constraint.encode(constraints)
+        encoded = constraint.encode(constraint.from_wire_untrusted(obj))
         if len(encoded) > MAX_FILTER_BYTES:
             raise WireError(WireReason.OVERSIZED, "filter")
-        return cls._made(constraints, encoded)
+        return cls._made(encoded)
 
     def __eq__(self, other: object) -> bool:
         return self._encoded == other._encoded if isinstance(other, Filter) else NotImplemented
@@ -157,51 +164,15 @@ class Filter:
         return self.of, (self.constraints,)
 
 
-def _canonical(constraints: Iterable[Constraint]) -> tuple[tuple[Constraint, ...], bytes]:
-    """Our caller's constraints in canonical form, and their encoding, which is what filters are compared by."""
-    checked = constraint.canonical(constraints)
-    encoded = constraint.encode(checked)
+def _encoded(constraints: Iterable[Constraint]) -> bytes:
+    """The encoding of our caller's constraints in canonical form, which is what filters are compared by."""
+    encoded = constraint.encode(constraint.canonical(constraints))
     if len(encoded) > MAX_FILTER_BYTES:
         raise FilterError(f"filter of {len(encoded)} bytes is larger than {MAX_FILTER_BYTES}: use several filters")
-    return checked, encoded
-
-
-_TYPES: Final = {
-    Kind.NUMBER: frozenset({int, float}),
-    Kind.STRING: frozenset({str}),
-    Kind.BOOLEAN: frozenset({bool}),
-}
-_ANY_TYPE: Final = frozenset({int, float, str, bool})
-
-
-def _is_in(value: Value, members: frozenset[Value]) -> bool:
-    return value in members
-
-
-def _is_in_mixed(value: Value, members: frozenset[tuple[Kind, Value]]) -> bool:
-    return (kind_of(value), value) in members
-
-
-_COMPARE: Final[dict[Op, Callable[[Any, Any], bool]]] = {
-    Op.EQ: operator.eq,
-    Op.NE: operator.ne,
-    Op.LT: operator.lt,
-    Op.LE: operator.le,
-    Op.GT: operator.gt,
-    Op.GE: operator.ge,
-    Op.PREFIX: str.startswith,
-}
+    return encoded
 
 
 def _check(asked: Constraint) -> Check:
     """A constraint as `matches` evaluates it."""
-    name, op, value = asked
-    if value is None:
-        return name, _ANY_TYPE, operator.is_not, None
-    if not isinstance(value, tuple):
-        return name, _TYPES[kind_of(value)], _COMPARE[op], value
-    kinds = sorted({kind_of(each) for each in value})
-    if len(kinds) == 1:
-        return name, _TYPES[kinds[0]], _is_in, frozenset(value)
-    types = frozenset[type]().union(*(_TYPES[kind] for kind in kinds))
-    return name, types, _is_in_mixed, frozenset((kind_of(each), each) for each in value)
+    _, types, holds = comparison_of(asked)
+    return asked.name, types, holds, operand_of(asked)

@@ -27,12 +27,21 @@ INT64_MAX: Final = 2**63 - 1
 
 EVENT_ID_BYTES: Final = 10
 """Origin index (2), incarnation (4), sequence (4), big endian."""
-MAX_EVENT_BYTES: Final = 64 * 1024
-"""Bytes of an encoded event: 47 fragments at most; larger things are files, and travel as several events."""
+MAX_EVENT_BYTES: Final = 60 * 1024
+"""Bytes of an encoded event: one datagram between a client and its daemon; larger things are several events."""
 STAMP_BYTES: Final = 32
 """Bytes by which an event may still grow when its home stamps id and chain; a publisher must leave them free."""
 MAX_MESSAGE_BYTES: Final = 512 * 1024
 """Bytes of one reassembled frame: a batch of table records."""
+
+CLIENT_MTU: Final = 16 * 1024
+"""Bytes of a datagram that a client and its daemon fill: loopback carries four times as much in one piece."""
+MAX_CLIENT_DATAGRAM: Final = 65_507
+"""Bytes of the longest datagram that UDP carries over IPv4."""
+MAX_CLIENT_NAME: Final = 128
+"""Characters of a client's name."""
+MAX_REASON: Final = 512
+"""Characters of the sentence that says why a request was refused."""
 
 MAX_STRING: Final = 1024
 """Characters of subject, type, group or a string value."""
@@ -61,6 +70,7 @@ MAX_MISSING: Final = 64
 assert DEFAULT_NODES <= MAX_NODES < 2**16, "a node index travels in 16 bits, and 65535 means no broker"
 assert MAX_VECTOR_BYTES + LINK_ROOM < MTU, "an event's node vector fits into its first datagram"
 assert MTU <= 1500 - 40 - 8, "a datagram is not fragmented by IP"
+assert MAX_EVENT_BYTES + 2 * MTU < MAX_CLIENT_DATAGRAM, "every event fits into a datagram of its own"
 assert MAX_EVENT_BYTES + MAX_VECTOR_BYTES < MAX_MESSAGE_BYTES, "every event fits into a message"
 assert MAX_FILTER_BYTES < MAX_EVENT_BYTES < MAX_MESSAGE_BYTES, "every filter fits into a message"
 assert MAX_CONSTRAINTS <= MAX_ATTRIBUTES, "an event can satisfy every constraint of a filter"

@@ -13,6 +13,7 @@ from chapar.constraint import (
     Op,
     canonical,
     checked_constraint,
+    decode,
     encode,
     from_wire_untrusted,
     sort_key,
@@ -32,6 +33,15 @@ def test_order_and_repetition_do_not_matter(asked: list[Constraint], rng: Any) -
     rng.shuffle(shuffled)
     assert encode(canonical(shuffled)) == encode(canonical(asked))
     assert encode(canonical(canonical(asked))) == encode(canonical(asked))
+
+
+@given(conjunctions)
+def test_what_is_decoded_is_what_was_encoded(asked: list[Constraint]) -> None:
+    """Canonical constraints come back from their bytes, with the types of their values."""
+    checked = canonical(asked)
+    again = decode(encode(checked))
+    assert [sort_key(each) for each in again] == [sort_key(each) for each in checked]
+    assert repr(again) == repr(checked)
 
 
 @given(constraints, constraints)

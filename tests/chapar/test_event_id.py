@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chapar.errors import EventError
-from chapar.event_id import event_id, origin_of, split_id
+from chapar.event_id import event_id, later, origin_of, split_id
 from chapar.limits import EVENT_ID_BYTES, MAX_NODES, U32_MAX
 
 parts = st.tuples(st.integers(0, MAX_NODES - 1), st.integers(0, U32_MAX), st.integers(0, U32_MAX))
@@ -24,6 +24,17 @@ def test_an_id_holds_its_parts(ids: tuple[int, int, int]) -> None:
 def test_byte_order_is_publish_order(one: tuple[int, int, int], other: tuple[int, int, int]) -> None:
     """Ids compare as their parts do, so those of one origin sort by incarnation and sequence."""
     assert (event_id(*one) < event_id(*other)) is (one < other)
+
+
+@given(parts, st.integers(0, U32_MAX))
+def test_later_ids_are_those_of_events_published_later(ids: tuple[int, int, int], by: int) -> None:
+    """The same node and incarnation, counted on; there is none behind the last."""
+    origin, incarnation, sequence = ids
+    if sequence + by <= U32_MAX:
+        assert later(event_id(*ids), by) == event_id(origin, incarnation, sequence + by)
+    else:
+        with pytest.raises(EventError, match="no event id"):
+            later(event_id(*ids), by)
 
 
 def test_the_bytes_are_fixed() -> None:

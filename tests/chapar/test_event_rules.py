@@ -20,8 +20,8 @@ GOOD = {
     "subject": "s",
     "group": "g",
     "attributes": {"a": 1},
-    "payload": b"p",
     "to": (1, 2),
+    "payload": b"p",
 }
 LONG = "x" * (MAX_STRING + 1)
 

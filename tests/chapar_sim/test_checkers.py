@@ -64,13 +64,13 @@ def test_once_sees_an_application_that_got_an_event_twice() -> None:
     assert len(verdict(once, book.deliver(12, 2, id_).deliver(13, 2, id_))) == 1
 
 
-def test_once_sees_a_home_that_repeats_an_event_in_an_epoch() -> None:
-    """A new number for an old event within one epoch is a violation; a new epoch may serve it again."""
+def test_once_sees_a_home_that_repeats_an_event_in_one_life() -> None:
+    """A new number for an old event within one life of its daemon is a violation; the next may serve it again."""
     book = pair()
     id_ = book.publish(10, 1, lifetime=60)
-    book.hand(11, 2, id_, epoch=1, number=1).hand(40, 2, id_, epoch=2, number=1)
+    book.hand(11, 2, id_, incarnation=1, number=1).hand(40, 2, id_, incarnation=2, number=1)
     assert verdict(once, book) == []
-    assert len(verdict(once, book.hand(50, 2, id_, epoch=2, number=2))) == 1
+    assert len(verdict(once, book.hand(50, 2, id_, incarnation=2, number=2))) == 1
 
 
 # order

@@ -16,6 +16,7 @@ from chapard.core.fmt import FMT, Merge
 from chapard.core.met import MET
 from chapard.core.node import Node
 from chapard.core.nodevector import NodeVector
+from chapard.core.office import Office
 from chapard.core.roles import Duty
 from chapard.core.sessions import Sessions
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from chapar.event import EventId
     from chapar.filter import Filter
-    from chapard.core.sessions import Incoming, Session
+    from chapard.core.session import Incoming, Session
 
 SEEDS = range(50)
 
@@ -91,8 +92,8 @@ class NeverRefreshes(Node):
 class CarelessSessions(Sessions):
     """Gives clients an event as often as it comes."""
 
-    def _had(self, session: Session, incoming: Incoming) -> bool:  # noqa: ARG002 - that is the fault
-        return False
+    def _fresh(self, session: Session, incoming: Incoming) -> Sequence[bytes]:  # noqa: ARG002 - that is the fault
+        return incoming.bodies
 
 
 class LetsDuplicatesThrough(Node):
@@ -103,11 +104,19 @@ class LetsDuplicatesThrough(Node):
         become(self.home.sessions, CarelessSessions)
 
 
-class SkipsCheckOut(Node):
-    """A dismissed broker drops its tables without asking anyone to take them."""
+class HastyOffice(Office):
+    """Counts a check-out as done before it has begun."""
 
     def _duty(self, duty: Duty | None, now: float) -> None:
         super()._duty(self.roles.checked_out(now) if duty is Duty.CHECK_OUT else duty, now)
+
+
+class SkipsCheckOut(Node):
+    """A dismissed broker drops its tables without asking anyone to take them."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        become(self._office, HastyOffice)
 
 
 @pytest.mark.parametrize(

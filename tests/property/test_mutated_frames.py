@@ -57,7 +57,7 @@ def everything(node: Node) -> Any:
     """What a datagram that is not even well formed may not change: all but the counters."""
     peers = [(peer.index, peer.beacon, peer.since) for peer in node.station.peers]
     met = [(memory.body, memory.delivered, memory.wanted) for memory in node.met]
-    queues = [[waiting.number for waiting in session.queue] for session in node.home.sessions.all()]
+    queues = [[waiting.number for waiting in (*session.flight, *session.queue)] for session in node.home.sessions.all()]
     fmt = {home: node.fmt.get(home) for home in node.fmt.homes()}
     version = node.home.interests.version
     return own(node), peers, met, queues, fmt, version, node.role, node.sizes(), node.next_deadline()
@@ -108,11 +108,11 @@ def test_spoilt_datagrams(attack: list[tuple[int, bytes]]) -> None:
     node = network.nodes[TARGET]
     mine = own(node)
     for source, data in attack:
-        before, malformed = everything(node), node.outlet.counters[Reason.MALFORMED]
+        before, malformed = everything(node), node.outlet.drops[Reason.MALFORMED]
         node.datagram_received(data, source, network.now)
         if not is_well_formed(data):
             assert everything(node) == before
-            assert node.outlet.counters[Reason.MALFORMED] == malformed + 1
+            assert node.outlet.drops[Reason.MALFORMED] == malformed + 1
         network.drain(TARGET)
         within_limits(node)
     network.run(5)

@@ -98,24 +98,38 @@ class Brokerage:
         if origin_of(peek_id(frame.body)) != frame.sender:
             self._outlet.drop(Reason.FOREIGN, peer=frame.sender)
             return
-        self.enter(event, frame.body, now)
+        self.enter(event, (frame.body,), now)
 
-    def enter(self, event: Event, body: bytes, now: float) -> None:
-        """Send an event on its way: multicast if it is real-time, to the brokers' memory if it is not."""
-        event_id = peek_id(body)
-        origin = origin_of(event_id)
+    def enter(self, event: Event, bodies: Sequence[bytes], now: float) -> None:
+        """Send events, which differ in their payload alone, on their way.
+
+        Real-time ones are multicast to whoever wants them, the others go to the brokers' memory.
+        """
+        origin = origin_of(peek_id(bodies[0]))
         if not self._is_member(event, origin):
             return
         if event.delivery is not Delivery.REALTIME:
-            self._remember(event, body, event.lifetime_ms, self._vector(origin), origin, now)
-            memory = self._memorised.met.get(event_id)
-            if not self._station.is_broker and self._station.broker is not None and memory is not None:
-                # Dismissed a moment ago: the event goes on to whoever serves now.
-                self._links.send(self._station.broker, self._memorised.store_frame(memory, now))
+            for body in bodies:
+                self._enter_memory(event, body, now)
             return
         wanted = destinations(event, self._config.nodes) if event.to else self._fmt.match(event)
-        # The publisher's home has served its own clients already.
-        fresh = self._multicast.first_seen(event_id, 0, wanted.without(origin))
+        wanted = wanted.without(origin)  # the publisher's home has served its own clients already
+        if wanted.any():
+            for body in bodies:
+                self._enter_realtime(event, body, wanted, now)
+
+    def _enter_memory(self, event: Event, body: bytes, now: float) -> None:
+        event_id = peek_id(body)
+        origin = origin_of(event_id)
+        self._remember(event, body, event.lifetime_ms, self._vector(origin), origin, now)
+        memory = self._memorised.met.get(event_id)
+        if not self._station.is_broker and self._station.broker is not None and memory is not None:
+            # Dismissed a moment ago: the event goes on to whoever serves now.
+            self._links.send(self._station.broker, self._memorised.store_frame(memory, now))
+
+    def _enter_realtime(self, event: Event, body: bytes, wanted: NodeVector, now: float) -> None:
+        event_id = peek_id(body)
+        fresh = self._multicast.first_seen(event_id, 0, wanted)
         self._outlet.lose(event_id, fresh & ~self._station.available, Reason.UNREACHABLE)
         fresh &= self._station.available
         if fresh[self._station.index]:

@@ -130,9 +130,15 @@ class Config:
     # Clients
     keep_alive: float = 30.0
     session_limit: int = 256
-    session_window: int = 32
+    session_window: int = 1024
+    """Deliveries under way to a client without its acknowledgement."""
+    session_window_bytes: int = 128 * 1024
+    """Bytes of them: what a socket's default receive buffer holds with room to spare."""
     session_retry: float = 1.0
-    session_queue: int = 1024
+    session_queue: int = 4096
+    """Events that wait for a client or are under way to it."""
+    session_bytes: int = 4 * 1024 * 1024
+    """Bytes of them."""
     queue_policy: QueuePolicy = QueuePolicy.OLDEST
     subscriptions_per_client: int = 1024
 
@@ -140,6 +146,8 @@ class Config:
     power_low: float = 0.3
     power_critical: float = 0.1
 
+    record: bool = True
+    """Emit rows for what clients publish and receive."""
     record_frames: bool = False
     """Emit a row for every frame sent and received."""
 
@@ -186,7 +194,7 @@ _RANGES: Final = (
 _COUNTS: Final = (
     *("fmt_homes", "link_window", "link_queue", "reassembly_messages", "seen_limit", "outbox_limit", "met_events"),
     *("persistent_events", "serve_window", "session_limit", "session_window", "session_queue"),
-    "subscriptions_per_client",
+    *("session_window_bytes", "session_bytes", "subscriptions_per_client"),
 )
 _TIMES: Final = (
     *("beacon_min", "refresh_period", "retry_first", "sync_delay", "sync_retry", "keep_alive", "serve_retry"),

@@ -29,6 +29,8 @@ class Reason(StrEnum):
     STALE = "stale"
     """Older than what is known: a lower version, an earlier incarnation."""
     DUPLICATE = "duplicate"
+    GAP = "gap"
+    """Publications of a client whose predecessors have not arrived: they come again."""
     REASSEMBLY = "reassembly"
     # what the network did
     NO_ROUTE = "no_route"
@@ -49,6 +51,8 @@ class Reason(StrEnum):
     DISCARDED = "discarded"
     """Fell off the end of the bounded FIFO of persistent events."""
     SESSION_LIMIT = "session_limit"
+    SESSION_ENDED = "session_ended"
+    """A client that wanted no lasting session went away before it had acknowledged the event."""
     TOO_MANY_FILTERS = "too_many_filters"
     TOO_LARGE = "too_large"
 

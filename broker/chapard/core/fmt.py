@@ -103,7 +103,9 @@ class FMT:
         if known is None and len(self._records) >= self._config.fmt_homes:
             return Merge.REFUSED
         # Twice the same filter would cancel out in the digest, and a wrong record could pass for the right one.
-        once = tuple(dict.fromkeys(filters))
+        # Filters that we have stay the same objects, which the matcher holds, too: equal ones would take memory twice.
+        ours = {each: each for each in known.filters} if known is not None else {}
+        once = tuple(ours.get(each, each) for each in dict.fromkeys(filters))
         record = HomeRecord(version, filters_digest(once), once)
         if known is not None and record[:2] < known[:2]:
             return Merge.STALE

@@ -13,18 +13,31 @@ from collections import deque
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from chapar.errors import EventError
-from chapar.event import Delivery, Event, event_id, peek_id
-from chapar.limits import MAX_EVENT_BYTES
-from chapar.session import Acknowledge, Close, Open, Ping, Publish, Request, Subscribe, Unsubscribe
-from chapard.core.effects import InterestRow, PublishRow, Reason
+from chapar.errors import WireError
+from chapar.event import Delivery, Event, event_id, peek_id, stamp_run
+from chapar.limits import CLIENT_MTU, MAX_EVENT_BYTES, STAMP_BYTES
+from chapar.session import (
+    Acknowledge,
+    Close,
+    Inquire,
+    Open,
+    Ping,
+    Pong,
+    Publish,
+    Request,
+    Subscribe,
+    Unsubscribe,
+)
+from chapard.core.effects import Answer, InterestRow, PublishRow, Reason
+from chapard.core.inquiries import Inquiries
 from chapard.core.interests import Announcement, Interests
 from chapard.core.nodevector import NodeVector
-from chapard.core.sessions import Incoming, Session, Sessions
+from chapard.core.session import Incoming, Session
+from chapard.core.sessions import Sessions
 from chapard.core.store import saved_under
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from random import Random
 
     from chapar.filter import Filter
@@ -35,16 +48,27 @@ if TYPE_CHECKING:
     from chapard.core.store import Store
 
 
-CHAIN_BYTES = 8
-"""Bytes by which the largest number in a chain is longer than the smallest."""
+HEADS_KEPT = 1024
+"""Heads of events that are kept decoded: publishers tend to repeat themselves."""
+
+
+DELIVERY_OVERHEAD = 5
+"""Bytes that an event takes in a run of deliveries beside its body; the run itself takes less than one event."""
 
 
 class Publication(NamedTuple):
-    """An event that waits for its broker; a real-time one not for ever."""
+    """Events that wait for their broker, with all but the payload in common; real-time ones not for ever."""
 
     event: Event
-    body: bytes
+    bodies: Sequence[bytes]
     deadline: float
+
+
+class _Head(NamedTuple):
+    """What a client's events have in common, decoded, as this home will stamp it."""
+
+    event: Event
+    encoded: bytes
 
 
 class Home:
@@ -58,13 +82,17 @@ class Home:
         self._outlet = outlet
         self._store = store
         self._memorised = memorised
-        self.sessions = Sessions(station.index, station.config, outlet, store, rng)
+        self.sessions = Sessions(station.index, station.incarnation, station.config, outlet, store, rng)
+        self.inquiries = Inquiries(station, outlet, memorised.met)
         self.interests = Interests(station.incarnation)
         self.is_amnesiac = True
         """Started without a disk: what the brokers believe to be delivered here may be lost."""
         self.publications: deque[Publication] = deque()
         self.announcements: list[Announcement] = []
         self.replays: list[Filter] = []
+        self.waiting = 0
+        """Events in `publications`."""
+        self._heads: dict[bytes, _Head] = {}
         self._sequence = 0
         self._chain = 0
 
@@ -73,25 +101,36 @@ class Home:
     def request(self, client: str, request: Request, now: float) -> None:
         """Carry out one request of a client."""
         if isinstance(request, Open):
-            self.sessions.open(client, request.epoch, now)
+            self.sessions.open(client, request.epoch, request.floor, now, lasting=request.lasting)
+            return
+        if isinstance(request, Close):
+            self._close(client, now)
             return
         session = self.sessions.heard(client, now)
         if session is None:
             return
         match request:
-            case Close():
-                self.sessions.close(client, now)
             case Subscribe(number, filter_):
                 self._subscribe(session, number, filter_, now)
             case Unsubscribe(number):
                 self._unsubscribe(session, number)
-            case Publish(number, event):
-                self._publish(session, number, event, now)
+            case Publish():
+                self._publish(session, request, now)
             case Acknowledge():
                 self.sessions.acknowledge(session, request, now)
                 self._offer_refused(session, now)
+            case Inquire():
+                self.inquiries.ask(client, request, now)
             case Ping():
-                pass
+                self._outlet.emit(Answer(client, Pong(), after_save=False))
+
+    def _close(self, client: str, now: float) -> None:
+        """A client goes OFF. One that is OFF already has not heard the answer: it gets it again."""
+        session = self.sessions.get(client)
+        self.sessions.close(client, now)
+        if session is not None and not session.is_lasting:
+            self._end(session)
+        self.sessions.closed(client)
 
     def _subscribe(self, session: Session, number: int, filter_: Filter, now: float) -> None:
         if session.subscriptions.get(number, filter_) != filter_:
@@ -129,6 +168,12 @@ class Home:
             self._outlet.emit(InterestRow(session.client, gone.fid, "unsubscribe"))
             self._announce(self.interests.remove(gone))
 
+    def _end(self, session: Session) -> None:
+        """A session is over, and with it its interests."""
+        for number in list(session.subscriptions):
+            self._unsubscribe(session, number)
+        self.sessions.remove(session)
+
     def _announce(self, announcements: list[Announcement]) -> None:
         if announcements:
             self.announcements += announcements
@@ -141,92 +186,169 @@ class Home:
 
     # Publications
 
-    def _publish(self, session: Session, number: int, event: Event, now: float) -> None:
-        known = self.sessions.receipt_of(session, number)
-        if known is not None:
-            self.sessions.accepted(session, number, known, after_save=False)
+    def _publish(self, session: Session, run: Publish, now: float) -> None:
+        """Take a run of events from a client; what it has sent before gets the same answer as before."""
+        if run.after > session.published:
+            self._outlet.drop(Reason.GAP, client=session.client)
             return
-        refusal = self._refusal(session.client, event, now)
+        number, payloads = run.number, run.payloads
+        known = session.published + 1 - number
+        if known > 0:
+            self.sessions.receipts_again(session, number, min(known, len(payloads)))
+            number, payloads = number + known, payloads[known:]
+        if not payloads:
+            return
+        head = self._heads.get(run.head) or self._read(run.head)
+        if head is None:
+            self._outlet.drop(Reason.MALFORMED, client=session.client)
+            self._refuse_all(session, number, len(payloads), "this is no event")
+            return
+        refusal = self._refusal(session.client, head.event, now)
         if refusal is not None:
-            self.sessions.refuse(session.client, number, refusal)
+            self._refuse_all(session, number, len(payloads), refusal)
+        elif len(head.encoded) + max(map(len, payloads)) + STAMP_BYTES > MAX_EVENT_BYTES:
+            self._publish_each(session, head, number, payloads, now)
+        else:
+            self._publish_run(session, head, number, payloads, now)
+
+    def _publish_each(
+        self, session: Session, head: _Head, number: int, payloads: Sequence[bytes], now: float
+    ) -> None:
+        """One of these events is too large: the others are not."""
+        for place, payload in enumerate(payloads, number):
+            if len(head.encoded) + len(payload) + STAMP_BYTES > MAX_EVENT_BYTES:
+                self._outlet.drop(Reason.TOO_LARGE, client=session.client)
+                reason = f"an event has at most {MAX_EVENT_BYTES} bytes: send a large thing as several events"
+                self._refuse_all(session, place, 1, reason)
+            else:
+                self._publish_run(session, head, place, (payload,), now)
+
+    def _publish_run(
+        self, session: Session, head: _Head, number: int, payloads: Sequence[bytes], now: float
+    ) -> None:
+        room = self._config.outbox_limit - self.waiting
+        if len(payloads) > room:
+            self._outlet.drop(Reason.QUEUE_FULL, client=session.client)
+            reason = f"{self._config.outbox_limit} events wait here for a broker: publish again later"
+            if room > 0:
+                self._publish_run(session, head, number, payloads[:room], now)
+            self._refuse_all(session, number + room, len(payloads) - room, reason)
             return
-        stamped = self._stamp(event)
-        body = stamped.encode()
-        assert stamped.id is not None, "just stamped"
-        memorised = stamped.delivery is not Delivery.REALTIME
-        row = PublishRow(
-            session.client, stamped.id, stamped.delivery.label, stamped.lifetime_ms, len(body), stamped.subject
-        )
-        self._outlet.emit(row)
-        if memorised:
-            self._memorised.publish(stamped, body, now)
-        self._serve_here(stamped, body, now)
-        self.publications.append(Publication(stamped, body, inf if memorised else now + self._config.publish_patience))
-        self.sessions.accepted(session, number, stamped.id, after_save=memorised)
+        first = event_id(self._station.index, self._station.incarnation, self._sequence + 1)
+        if head.event.delivery is Delivery.REALTIME:
+            self._sequence += len(payloads)
+            bodies = stamp_run(head.encoded, first, payloads)
+            self._record(session, head.event, bodies)
+            self._outgoing(Publication(head.event, bodies, now + self._config.publish_patience))
+            if self._concerns_us(head.event):
+                self._serve_run(head.event, bodies, now)
+            self.sessions.accepted(session, number, first, len(bodies), after_save=False)
+        else:
+            bodies = [self._memorise(session, head, payload, now) for payload in payloads]
+            self.sessions.accepted(session, number, first, len(bodies), after_save=True)
+
+    def _serve_run(self, event: Event, bodies: Sequence[bytes], now: float) -> None:
+        """Give real-time events to our clients, in runs that fill a datagram each: cut once, not for each client."""
+        most = max(1, CLIENT_MTU // (max(map(len, bodies)) + DELIVERY_OVERHEAD) - 1)
+        for start in range(0, len(bodies), most):
+            self.take(Incoming(event, bodies[start : start + most], inf, 0, "realtime"), now)
+
+    def _memorise(self, session: Session, head: _Head, payload: bytes, now: float) -> bytes:
+        """Stamp and keep one memorised event, and give it to our own clients."""
+        self._sequence += 1
+        self._chain += 1
+        id_ = event_id(self._station.index, self._station.incarnation, self._sequence)
+        event = head.event.with_payload(payload).accepted(id=id_, chain=self._chain)
+        body = event.encode()
+        self._record(session, event, (body,))
+        self._memorised.publish(event, body, now)
+        if self._concerns_us(event):
+            self._serve_here(event, body, now)
+        self._outgoing(Publication(event, (body,), inf))
+        return body
+
+    def _outgoing(self, publication: Publication) -> None:
+        self.publications.append(publication)
+        self.waiting += len(publication.bodies)
+
+    def outgoing(self) -> list[Publication]:
+        """Drain what waits for a broker, oldest first."""
+        drained = list(self.publications)
+        self.publications.clear()
+        self.waiting = 0
+        return drained
+
+    def _record(self, session: Session, event: Event, bodies: Sequence[bytes]) -> None:
+        self._outlet.published += len(bodies)
+        for body in bodies if self._config.record else ():
+            row = PublishRow(
+                session.client, peek_id(body), event.delivery.label, event.lifetime_ms, len(body), event.subject
+            )
+            self._outlet.emit(row)
+
+    def _read(self, encoded: bytes) -> _Head | None:
+        """What a head stands for; None if it stands for nothing a client may send."""
+        try:
+            event = Event.decode_head_untrusted(encoded)
+        except WireError:
+            return None
+        if event.id is not None or event.chain:
+            return None
+        stamped = event.accepted(id=event_id(self._station.index, self._station.incarnation, 0), chain=0)
+        head = _Head(stamped, event.head())
+        if len(self._heads) >= HEADS_KEPT:
+            self._heads.clear()
+        self._heads[encoded] = head
+        return head
+
+    def _refuse_all(self, session: Session, number: int, count: int, reason: str) -> None:
+        session.published = max(session.published, number + count - 1)
+        for each in range(number, number + count):
+            self.sessions.refuse(session.client, each, reason)
 
     def _refusal(self, client: str, event: Event, now: float) -> str | None:
-        """Why an event is not accepted, as one line for its publisher; None if it is."""
+        """Why events with this head are not accepted, as one line for their publisher; None if they are."""
         group = self._config.groups.get(event.group) if event.group is not None else None
         if group is not None and client not in group.clients:
             self._outlet.drop(Reason.NOT_MEMBER, client=client)
             return f"{client} is not a member of group {event.group}"
         if any(node >= self._config.nodes for node in event.to):
             return f"this network has the nodes 0 to {self._config.nodes - 1}"
-        if not self._can_travel(event):
-            self._outlet.drop(Reason.TOO_LARGE, client=client)
-            return f"an event has at most {MAX_EVENT_BYTES} bytes: send a large thing as several events"
-        if len(self.publications) >= self._config.outbox_limit:
-            self._outlet.drop(Reason.QUEUE_FULL, client=client)
-            return f"{self._config.outbox_limit} events wait here for a broker: publish again later"
         if self._concerns_us(event) and self.sessions.is_blocked_for(event, now):
             self._outlet.drop(Reason.QUEUE_FULL, client=client)
             return "the queue of a subscriber on this node is full: publish again later"
         return None
 
-    def _can_travel(self, event: Event) -> bool:
-        """Whether an event is small enough, however large the numbers it is stamped with."""
-        stamped = event.accepted(id=event_id(self._station.index, self._station.incarnation, 0))
-        try:
-            return len(stamped.encode()) + CHAIN_BYTES <= MAX_EVENT_BYTES
-        except EventError:
-            return False
-
-    def _stamp(self, event: Event) -> Event:
-        self._sequence += 1
-        if event.delivery is not Delivery.REALTIME:
-            self._chain += 1
-        chain = self._chain if event.delivery is not Delivery.REALTIME else 0
-        return event.accepted(id=event_id(self._station.index, self._station.incarnation, self._sequence), chain=chain)
-
     def _serve_here(self, event: Event, body: bytes, now: float) -> None:
         """Our own clients need no broker."""
-        if not self._concerns_us(event):
-            return
         assert event.id is not None, "stamped"
         memory = self._memorised.met.get(event.id)
         if memory is None:
             expiry = now + event.lifetime_ms / 1000 if event.lifetime_ms else inf
-            self.take(Incoming(event, body, expiry, 0, "realtime"), now)
+            self.take(Incoming(event, (body,), expiry, 0, "realtime"), now)
         elif self.take(incoming_of(memory, "realtime"), now):
             self._memorised.confirm(event.id, now)
 
     def requeue(self, publication: Publication) -> None:
         """A broker could not be reached with this event: it takes its place again, in the order of publication."""
-        insort(self.publications, publication, key=lambda each: peek_id(each.body))
+        insort(self.publications, publication, key=lambda each: peek_id(each.bodies[0]))
+        self.waiting += len(publication.bodies)
 
     def tick(self, now: float) -> None:
         # Memorised events wait for as long as it takes; the real-time ones behind them do not.
-        late = [each for each in self.publications if each.deadline <= now]
-        for each in late:
-            self.publications.remove(each)
-            everyone = ~NodeVector.empty(self._config.nodes)
-            self._outlet.lose(peek_id(each.body), everyone, Reason.NO_BROKER)
-        self.sessions.tick(now)
+        for late in [each for each in self.publications if each.deadline <= now]:
+            self.publications.remove(late)
+            self.waiting -= len(late.bodies)
+            for body in late.bodies:
+                self._outlet.lose(peek_id(body), ~NodeVector.empty(self._config.nodes), Reason.NO_BROKER)
+        self.inquiries.tick(now)
+        for session in self.sessions.tick(now):
+            self._end(session)
 
     def next_deadline(self) -> float | None:
         times = [each.deadline for each in self.publications if each.deadline < inf]
-        session = self.sessions.next_deadline()
-        return min(times if session is None else [*times, session], default=None)
+        times += [time for time in (self.sessions.next_deadline(), self.inquiries.next_deadline()) if time is not None]
+        return min(times, default=None)
 
     # Events for our clients
 
@@ -240,7 +362,7 @@ class Home:
         if event.to and not self.sessions.is_wanted(event):
             here = NodeVector.of([self._station.index], self._config.nodes)
             self._outlet.lose(event.id, here, Reason.NO_CLIENT)
-        self.take(Incoming(event, body, inf, hops, "realtime"), now)
+        self.take(Incoming(event, (body,), inf, hops, "realtime"), now)
 
     def is_for_here(self, memory: Memory) -> bool:
         """Whether clients of this home may have the event: it is addressed to nobody by name, or to us."""
@@ -261,4 +383,4 @@ class Home:
 
 
 def incoming_of(memory: Memory, via: str, hops: int = 0) -> Incoming:
-    return Incoming(memory.event, memory.body, memory.expiry, hops, via)
+    return Incoming(memory.event, (memory.body,), memory.expiry, hops, via)

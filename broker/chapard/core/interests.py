@@ -42,6 +42,8 @@ class Interests:
         self._floor = incarnation << COUNTER_BITS
         self._wanted: Counter[Filter] = Counter()
         self._announced: dict[Filter, None] = {}
+        self._digest = 0
+        """That of the announced filters, kept up to date: every beacon carries it."""
         self._by_subject: dict[object, dict[Filter, None]] = {}
 
     def __len__(self) -> int:
@@ -49,7 +51,7 @@ class Interests:
 
     @property
     def digest(self) -> int:
-        return filters_digest(self._announced)
+        return self._digest
 
     def announced(self) -> tuple[Filter, ...]:
         return tuple(self._announced)
@@ -119,11 +121,13 @@ class Interests:
         for each in hidden:
             self._conceal(each)
         self._announced[filter] = None
+        self._digest ^= filters_digest((filter,))
         self._by_subject.setdefault(_subject_of(filter), {})[filter] = None
         return hidden
 
     def _conceal(self, filter: Filter) -> None:  # noqa: A002 - the field's own noun
         del self._announced[filter]
+        self._digest ^= filters_digest((filter,))
         place = _subject_of(filter)
         del self._by_subject[place][filter]
         if not self._by_subject[place]:

@@ -15,19 +15,23 @@ node whether a filter of it is among them, with a bitmap of the slots that each 
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bitarray.util import any_and
 
-from chapard.core.match_region import admits, is_set
+from chapar.check import comparison_of, operand_of
+from chapard.core.match_region import is_set, regions_of
 from chapard.core.match_values import RangeIndex, SetIndex, blank, fit
 from chapard.core.nodevector import NodeVector
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from bitarray import bitarray
 
+    from chapar.check import Operand
+    from chapar.constraint import Constraint, Op
+    from chapar.value import Value
     from chapard.core.match_region import Cut, Region
 
 FEWEST_SLOTS: Final = 64
@@ -40,35 +44,66 @@ MATCHES_PER_NODE: Final = 4
 """Matches above which, for each node that holds any filter, nodes are asked for and not matches."""
 
 
+Asked = tuple[Any, ...]
+"""Name, comparison and operand of each constraint, in one flat tuple."""
+
+
+def asked_by(constraints: Iterable[Constraint], shared: Callable[[str], str] = str) -> Asked:
+    """What canonical constraints ask for, under names that filters may share."""
+    return tuple(part for each in constraints for part in (shared(each.name), comparison_of(each), operand_of(each)))
+
+
 class Entry:
-    """A filter as the index knows it: what it asks for, who holds it, and where it is."""
+    """A filter as the index knows it: what it asks for, who holds it, and where it is.
 
-    __slots__ = ("bucket", "regions", "slot", "vector")
+    There may be a hundred thousand of them, so they keep what they ask for as short as it can be said, and their
+    regions are made again when they come into the bitmaps and when they leave them.
+    """
 
-    def __init__(self, vector: NodeVector, regions: Mapping[str, Region]) -> None:
+    __slots__ = ("asked", "slot", "vector")
+
+    def __init__(self, vector: NodeVector, asked: Asked) -> None:
         self.vector = vector
-        self.regions = tuple(regions.items())
-        """What is asked for under each name, beyond what is known to hold where the entry is kept."""
+        self.asked = asked
+        """What is asked for beyond what is known to hold where the entry is kept."""
         self.slot = -1
         """The entry's bit in the bitmaps, or -1 if it is not in them."""
-        self.bucket = ""
-        """The name under which the entry is kept outside the bitmaps (`match_content`)."""
 
-    def admits(self, positions: Mapping[str, Cut]) -> bool:
-        """Whether the regions hold the values at `positions`, given by name."""
-        for name, region in self.regions:
-            position = positions.get(name)
-            if position is None or not admits(region, position):
+    def admits(self, value_of: Callable[[str], Value | None]) -> bool:
+        """Whether an event with these values, by name, is what is asked for."""
+        parts = iter(self.asked)
+        for name in parts:
+            _, types, holds = next(parts)
+            value = value_of(name)
+            if value.__class__ not in types or not holds(value, next(parts)):
                 return False
         return True
+
+    def names(self) -> list[str]:
+        """The names under which something is asked for."""
+        return list(dict.fromkeys(self.asked[::3]))
+
+    def regions(self) -> dict[str, Region]:
+        """What is asked for under each name."""
+        return regions_of(self._constraints())
+
+    def region(self, name: str) -> Region:
+        """What is asked for under this name."""
+        return regions_of(each for each in self._constraints() if each[0] == name)[name]
+
+    def _constraints(self) -> Iterator[tuple[str, Op, Operand]]:
+        parts = iter(self.asked)
+        for name, comparison, operand in zip(parts, parts, parts, strict=True):
+            yield name, comparison.op, operand
 
 
 class AttributeIndex:
     """The slots that constrain one attribute."""
 
-    __slots__ = ("count", "members", "ranges", "sets")
+    __slots__ = ("_region_of", "count", "members", "ranges", "sets")
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int, region_of: Callable[[int], Region]) -> None:
+        self._region_of = region_of
         self.count = 0
         self.members = blank(capacity)
         self.sets: SetIndex | None = None
@@ -81,7 +116,7 @@ class AttributeIndex:
             self.sets = self.sets or SetIndex(len(self.members))
             self.sets.add(slot, region)
         else:
-            self.ranges = self.ranges or RangeIndex(len(self.members))
+            self.ranges = self.ranges or RangeIndex(len(self.members), self._region_of)
             self.ranges.add(slot, region)
 
     def remove(self, slot: int, region: Region) -> None:
@@ -140,7 +175,8 @@ class BitmapIndex:
 
     def open(self, name: str) -> None:
         """Let filters constrain `name`."""
-        self.attributes[name] = AttributeIndex(self.capacity)
+        entries = self._entries
+        self.attributes[name] = AttributeIndex(self.capacity, lambda slot: entries[slot].region(name))
         self._plans.clear()
 
     def close(self, name: str) -> None:
@@ -187,8 +223,11 @@ class BitmapIndex:
         if not bits.any():
             del self._holders[node]
 
-    def match(self, positions: Mapping[str, Cut], found: list[NodeVector]) -> None:
-        """Append to `found` node vectors whose union is that of all entries that admit the values at `positions`."""
+    def match(self, values: Mapping[str, Value], positions: Mapping[str, Cut], found: list[NodeVector]) -> None:
+        """Append to `found` node vectors whose union is that of all entries that admit the event.
+
+        It is given twice, by name: as values, and as their positions.
+        """
         plan = self._plans.get(tuple(positions)) or self._make_plan(tuple(positions))
         failed = plan.lacking.copy()
         doubts = []
@@ -197,12 +236,13 @@ class BitmapIndex:
             if attribute.sets is not None:
                 attribute.sets.exclude(position, failed)
             if attribute.ranges is not None:
-                doubts.append((attribute.ranges, position, attribute.ranges.exclude(position, failed)))
+                doubts.append(attribute.ranges.exclude(position, failed))
         left = list(islice(failed.search(0), FEW_LEFT))
         few = len(left) < FEW_LEFT
-        for ranges, position, doubt in doubts:
+        entries, value_of = self._entries, values.get
+        for doubt in doubts:
             for slot in doubt.intersection(left) if few else doubt:
-                if not failed[slot] and not ranges.admits(slot, position):
+                if not failed[slot] and not entries[slot].admits(value_of):
                     failed[slot] = 1
         self._collect(failed, left if few else None, found)
 
@@ -231,17 +271,18 @@ class BitmapIndex:
 
     def _occupy(self, entry: Entry, slot: int) -> None:
         entry.slot = slot
-        for name, region in entry.regions:
+        regions = entry.regions()
+        for name, region in regions.items():
             self.attributes[name].add(slot, region)
         for plan in self._plans.values():
-            plan.lacking[slot] = not all(name in plan.attributes for name, _ in entry.regions)
+            plan.lacking[slot] = not all(name in plan.attributes for name in regions)
         for node in entry.vector.indexes():
             self.hold(entry, node)
 
     def _leave(self, entry: Entry) -> None:
         for node in entry.vector.indexes():
             self.release(entry, node)
-        for name, region in entry.regions:
+        for name, region in entry.regions().items():
             self.attributes[name].remove(entry.slot, region)
         entry.slot = -1
 

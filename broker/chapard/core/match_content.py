@@ -17,6 +17,7 @@ from chapard.core.match_bitmaps import BitmapIndex, Entry
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from chapar.value import Value
     from chapard.core.match_region import Cut
     from chapard.core.nodevector import NodeVector
 
@@ -27,7 +28,7 @@ BUCKET_SHARE: Final = 256
 
 
 class ContentIndex:
-    """Entries by their regions. Every entry has at least one."""
+    """Entries by what they ask for. Every entry asks for something."""
 
     __slots__ = ("_bitmaps", "_buckets")
 
@@ -47,15 +48,17 @@ class ContentIndex:
             self._close_rare(list(self._bitmaps.attributes))
 
     def remove(self, entry: Entry) -> None:
+        names = entry.names()
         if entry.slot < 0:
-            bucket = self._buckets[entry.bucket]
+            name = next(name for name in names if entry in self._buckets.get(name, ()))
+            bucket = self._buckets[name]
             del bucket[entry]
             if not bucket:
-                del self._buckets[entry.bucket]
+                del self._buckets[name]
         else:
             assert self._bitmaps is not None, "the entry has a slot in them"
             self._bitmaps.remove(entry)
-        self._close_rare([name for name, _ in entry.regions])
+        self._close_rare(names)
 
     def hold(self, entry: Entry, node: int) -> None:
         """Note that `node` holds the entry, too."""
@@ -67,14 +70,18 @@ class ContentIndex:
         if self._bitmaps is not None and entry.slot >= 0:
             self._bitmaps.release(entry, node)
 
-    def match(self, positions: Mapping[str, Cut], found: list[NodeVector]) -> None:
-        """Append to `found` node vectors whose union is that of all entries that admit the values at `positions`."""
+    def match(self, values: Mapping[str, Value], positions: Mapping[str, Cut], found: list[NodeVector]) -> None:
+        """Append to `found` node vectors whose union is that of all entries that admit the event.
+
+        It is given twice, by name: as values, and as their positions.
+        """
         if self._buckets:
-            for name in positions:
+            value_of = values.get
+            for name in values:
                 if name in self._buckets:
-                    found += [entry.vector for entry in self._buckets[name] if entry.admits(positions)]
+                    found += [entry.vector for entry in self._buckets[name] if entry.admits(value_of)]
         if self._bitmaps is not None:
-            self._bitmaps.match(positions, found)
+            self._bitmaps.match(values, positions, found)
 
     def compact(self) -> None:
         """Give back memory after many entries have gone."""
@@ -91,11 +98,11 @@ class ContentIndex:
         while waiting:
             entry = waiting.pop()
             popular = {} if self._bitmaps is None else self._bitmaps.attributes
-            rare = [name for name, _ in entry.regions if name not in popular]
+            rare = [name for name in entry.names() if name not in popular]
             if self._bitmaps is not None and not rare:
                 self._bitmaps.add(entry)
                 continue
-            entry.bucket = name = min(rare, key=lambda name: len(self._buckets.get(name, ())))
+            name = min(rare, key=lambda name: len(self._buckets.get(name, ())))
             bucket = self._buckets.setdefault(name, {})
             bucket[entry] = None
             if len(bucket) > self._largest_bucket():
@@ -119,4 +126,3 @@ class ContentIndex:
         if not bitmaps.attributes:
             self._bitmaps = None
         self._place(waiting)
-

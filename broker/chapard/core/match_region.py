@@ -19,12 +19,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from chapar.constraint import Constraint, Op
+from chapar.constraint import Op
 from chapar.ordered_set import after_prefix
 from chapar.value import KIND_OF_TYPE, Kind, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from chapar.check import Operand
 
 Cut = tuple[Any, ...]
 """(kind,) or (kind, value, 0 or 1)."""
@@ -52,11 +54,11 @@ def admits(region: Region, position: Cut) -> bool:
     return bisect_right(region, position) & 1 == 1
 
 
-def regions_of(constraints: Iterable[Constraint]) -> dict[str, Region]:
+def regions_of(constraints: Iterable[tuple[str, Op, Operand]]) -> dict[str, Region]:
     """The region of each name that the canonical constraints of one filter ask for."""
     regions: dict[str, Region] = {}
-    for constraint in constraints:
-        name, region = constraint.name, _region(constraint)
+    for name, op, operand in constraints:
+        region = _region(op, operand)
         regions[name] = _intersection(regions[name], region) if name in regions else region
     return regions
 
@@ -74,15 +76,14 @@ def is_set(region: Region) -> bool:
     return all(low[:2] == high[:2] for low, high in zip(region[::2], region[1::2], strict=True))
 
 
-def _region(constraint: Constraint) -> Region:
-    op, value = constraint.op, constraint.value
+def _region(op: Op, value: Operand) -> Region:
     if value is None:
         return EVERYTHING
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, frozenset)):
         return tuple(cut for low in sorted(map(position_of, value)) for cut in (low, (*low[:2], 1)))
     before = position_of(value)
     kind = before[0]
-    first, after, end = (kind,), (kind, value, 1), (kind + 1,)
+    first, after, end = KIND_CUTS[kind - 1], (kind, value, 1), KIND_CUTS[kind]
     match op:
         case Op.EQ:
             return before, after

@@ -18,12 +18,15 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from math import isqrt
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bitarray import bitarray
 from bitarray.util import count_xor
 
-from chapard.core.match_region import KIND_CUTS, Cut, Region, admits
+from chapard.core.match_region import KIND_CUTS, Cut, Region
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MAX_BINS: Final = 1024
 """Bins of one attribute: their memory is one bit per filter and bin."""
@@ -121,9 +124,11 @@ class RangeIndex:
     """Slots that admit stretches of the line. Cost with b bins: a lookup O(log b) plus one bitmap operation, and a
     comparison for each slot in doubt; a change O(b) bit writes, and now and then a split."""
 
-    __slots__ = ("_cuts", "_doubt", "_ends", "_joined", "_max_bins", "_miss", "_peak", "_regions")
+    __slots__ = ("_cuts", "_doubt", "_ends", "_joined", "_max_bins", "_miss", "_peak", "_region_of", "_slots")
 
-    def __init__(self, capacity: int, max_bins: int = MAX_BINS) -> None:
+    def __init__(self, capacity: int, region_of: Callable[[int], Region], max_bins: int = MAX_BINS) -> None:
+        self._region_of = region_of
+        """From a slot to its region. It is not kept here: only a split needs those of the slots in one bin."""
         self._max_bins = max_bins
         bins = len(KIND_CUTS) - 1
         self._cuts = list(KIND_CUTS)
@@ -132,7 +137,8 @@ class RangeIndex:
         """For each bin, the slots that admit no value in it."""
         self._doubt: list[set[int]] = [set() for _ in range(bins)]
         """For each bin, the slots that admit some values in it and not others."""
-        self._regions: dict[int, Region] = {}
+        self._slots = 0
+        """The number of slots."""
         self._ends = 0
         """The number of cuts in all regions."""
         self._peak = 0
@@ -141,15 +147,15 @@ class RangeIndex:
         """The number of cuts in all regions when bins were last joined."""
 
     def is_empty(self) -> bool:
-        return not self._regions
+        return not self._slots
 
     def bins(self) -> int:
         return len(self._miss)
 
     def add(self, slot: int, region: Region) -> None:
-        self._regions[slot] = region
+        self._slots += 1
         self._ends += len(region)
-        self._peak = max(self._peak, len(self._regions))
+        self._peak = max(self._peak, self._slots)
         missed, doubted = self._place(region)
         for stretch in missed:
             for bits in self._miss[stretch]:
@@ -164,7 +170,7 @@ class RangeIndex:
             self._join()
 
     def remove(self, slot: int, region: Region) -> None:
-        del self._regions[slot]
+        self._slots -= 1
         self._ends -= len(region)
         missed, doubted = self._place(region)
         for stretch in missed:
@@ -172,7 +178,7 @@ class RangeIndex:
                 bits[slot] = 0
         for bin_ in doubted:
             self._doubt[bin_].remove(slot)
-        if len(self._regions) < self._peak // 4:
+        if self._slots < self._peak // 4:
             self._join()
 
     def exclude(self, position: Cut, failed: bitarray) -> set[int]:
@@ -180,10 +186,6 @@ class RangeIndex:
         bin_ = bisect_right(self._cuts, position) - 1
         failed |= self._miss[bin_]
         return self._doubt[bin_]
-
-    def admits(self, slot: int, position: Cut) -> bool:
-        """Whether the slot admits the value at `position`."""
-        return admits(self._regions[slot], position)
 
     def resize(self, capacity: int) -> None:
         for bits in self._miss:
@@ -211,15 +213,14 @@ class RangeIndex:
 
     def _split(self, bin_: int) -> None:
         low, high = self._cuts[bin_ : bin_ + 2]
-        slots = self._doubt[bin_]
-        inside = sorted(cut for slot in slots for cut in self._regions[slot] if low < cut < high)
+        regions = {slot: self._region_of(slot) for slot in self._doubt[bin_]}
+        inside = sorted(cut for region in regions.values() for cut in region if low < cut < high)
         middle = inside[len(inside) // 2]
         self._cuts.insert(bin_ + 1, middle)
         self._miss.insert(bin_ + 1, self._miss[bin_].copy())
         self._doubt[bin_ : bin_ + 1] = [set(), set()]
         for half, start, end in ((bin_, low, middle), (bin_ + 1, middle, high)):
-            for slot in slots:
-                region = self._regions[slot]
+            for slot, region in regions.items():
                 before = bisect_right(region, start)
                 if bisect_left(region, end) != before:
                     self._doubt[half].add(slot)
@@ -228,8 +229,7 @@ class RangeIndex:
 
     def _join(self) -> None:
         """Join neighbouring bins while that leaves few slots in doubt."""
-        self._peak, self._joined = len(self._regions), self._ends
-        self._regions = dict(self._regions)  # which lets go of the memory of what was removed
+        self._peak, self._joined = self._slots, self._ends
         bin_, most = 0, self._most_doubts()
         while bin_ + 1 < len(self._miss):
             one, other = self._miss[bin_ : bin_ + 2]

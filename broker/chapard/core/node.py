@@ -4,7 +4,7 @@ Frames, ticks, client requests and route views go in with the time as an argumen
 transmits, saves and answers what it drains, and calls `tick` when `next_deadline` has come. It decides nothing.
 
     links          hop reliability            station     who and where we are, whom we hear
-    home           clients, own filters       roles       broker or not, and what becomes of the tables
+    home           clients, own filters       office      broker or not, and what becomes of the tables
     memorised      the MET and its service    brokerage   the FMT, leases, events entering the network
     multicast      residual node vectors      integrity   comparing tables; checkout: handing them over
 
@@ -51,7 +51,7 @@ from chapar.wire import (
 from chapard.core.beacons import compose
 from chapard.core.brokerage import Brokerage
 from chapard.core.checkout import CheckOut
-from chapard.core.effects import Reason, RoleRow, RouteRow
+from chapard.core.effects import Reason, RouteRow
 from chapard.core.fmt import FMT, key_of
 from chapard.core.home import Home, Publication, incoming_of
 from chapard.core.integrity import Integrity
@@ -59,9 +59,9 @@ from chapard.core.links import Links
 from chapard.core.memorised import Memorised
 from chapard.core.multicast import Multicast
 from chapard.core.nodevector import NodeVector
+from chapard.core.office import Office
 from chapard.core.outlet import Outlet
-from chapard.core.power import SHRINK, STRETCH, Power, power_at
-from chapard.core.roles import Duty, Role, Roles, Why, appointment, choose_broker, orphan_must_serve
+from chapard.core.power import SHRINK, STRETCH, power_at
 from chapard.core.station import Station
 from chapard.core.store import Store, saved_under
 from chapard.core.traffic import frame_row
@@ -75,12 +75,12 @@ if TYPE_CHECKING:
     from chapard.core.config import Config
     from chapard.core.effects import Effect
     from chapard.core.met import MET
+    from chapard.core.power import Power
+    from chapard.core.roles import Role, Roles
     from chapard.core.topology import RouteView
 
 
-FLOODED = (StoreFrame, Subscribe, Unsubscribe, Delivered, Lease)
-STOP_PERIODS = 4
-"""Sync retries a node that stops waits for its tables to be taken over."""
+FLOODED = (StoreFrame, Subscribe, Unsubscribe, Lease)
 
 
 class Node:
@@ -111,16 +111,15 @@ class Node:
             self._multicast, self._integrity, now,
         )  # fmt: skip
         self._checkout = CheckOut(self.station, self._links, self.fmt, self.met, self._integrity)
-        self.roles = Roles(config.dismissal_time)
-        self.power = Power.FULL
         self._trickle = Trickle(config.beacon_min, config.refresh_period, rng, now)
-        self._brokerless_since: float | None = now
-        self._is_stopping = False
-        self._stop_by: float | None = None
+        self._office = Office(
+            self.station, self._links, self.outlet, self.fmt, self.memorised, self.brokerage,
+            self._integrity, self._checkout, self._trickle, now,
+        )  # fmt: skip
         self._handlers = self._handler_table()
         if saved:
             self._restore(saved, now)
-        self._reconsider(now)
+        self._office.reconsider(now)
 
     # What others may look at
 
@@ -133,8 +132,16 @@ class Node:
         return self.memorised.met
 
     @property
+    def roles(self) -> Roles:
+        return self._office.roles
+
+    @property
     def role(self) -> Role:
         return self.roles.role
+
+    @property
+    def power(self) -> Power:
+        return self._office.power
 
     def sizes(self) -> dict[str, tuple[int, int]]:
         """Every bounded table and queue: how much is used, and the limit."""
@@ -142,8 +149,8 @@ class Node:
         sessions = self.home.sessions
         return {
             "sessions": (len(sessions), config.session_limit),
-            "queue": (max((len(each.queue) for each in sessions.all()), default=0), config.session_queue),
-            "publications": (len(self.home.publications), config.outbox_limit),
+            "queue": (max((each.events for each in sessions.all()), default=0), config.session_queue),
+            "publications": (self.home.waiting, config.outbox_limit),
             "fmt": (len(self.fmt), config.fmt_homes),
             "met": (len(self.met), config.met_events),
             "met_bytes": (self.met.bytes, config.met_bytes),
@@ -187,7 +194,7 @@ class Node:
             self.station.peers.forget(neighbour)
         if view.neighbours - before.neighbours:
             self._trickle.prompt(now)
-        self._reconsider(now)
+        self._office.reconsider(now)
         for neighbour in sorted(gone):
             withdrawn = [(neighbour, frame) for frame in self._links.withdraw(neighbour)]
             self._take_back(withdrawn, now, is_dead=neighbour not in view.routes)
@@ -195,32 +202,31 @@ class Node:
     def client_request(self, client: str, request: Request, now: float) -> None:
         """Carry out a client's request; the answers are effects."""
         self.home.request(client, request, now)
+        if self.home.publications or self.home.inquiries.questions:
+            self._hand_over(now)
 
     def battery_changed(self, level: float, now: float) -> None:
         """Take the battery's level, between 0 and 1 (report 2.2.4)."""
         power = power_at(level, self.config)
         if power is self.power:
             return
-        self.power = power
+        self._office.power = power
         self.met.limit = max(1, self.config.met_events // SHRINK[power])
         self._trickle.stretch(self.config.beacon_min * STRETCH[power], self.config.refresh_period * STRETCH[power])
         self._trickle.prompt(now)
-        self._reconsider(now)
+        self._office.reconsider(now)
 
     def stop(self, now: float) -> None:
         """Stop in good order: say goodbye to the clients and check out. Drive on until `is_stopped`."""
-        self._is_stopping = True
-        self._stop_by = now + STOP_PERIODS * self.config.sync_retry
         self.home.sessions.goodbye()
-        self._reconsider(now)
-        self._duty(self.roles.dtt_over(now), now)
+        self._office.stop(now)
         self._beacon(now)
-        self._leave_if_done(now)
+        self._office.leave_if_done(now)
 
     @property
     def is_stopped(self) -> bool:
         """Whether nothing is left to do after `stop`."""
-        return self._is_stopping and self._stop_by is None
+        return self._office.is_stopped
 
     def tick(self, now: float) -> None:
         """Do whatever is due."""
@@ -233,15 +239,11 @@ class Node:
         self.brokerage.tick(now)
         self._integrity.tick(now)
         if self.station.peers.expire(now):
-            self._reconsider(now)
-        self._duty(self.roles.tick(now), now)
-        if self._checkout.deadline is not None and self._checkout.deadline <= now:
-            self._checkout.start(now)
-        if self._orphan_at() <= now:
-            self._reconsider(now)
+            self._office.reconsider(now)
+        self._office.tick(now)
         if self._trickle.deadline <= now:
             self._beacon(now)
-        self._after_checkout(now)
+        self._office.after_checkout(now)
 
     # Outputs
 
@@ -254,12 +256,9 @@ class Node:
             self.memorised.next_deadline(),
             self._integrity.next_deadline(),
             self.station.peers.next_deadline(),
-            self.roles.deadline,
-            self._checkout.deadline,
+            self._office.next_deadline(),
             self.brokerage.next_deadline(),
             self._trickle.deadline,
-            self._orphan_at(),
-            self._stop_by,
         ]
         return min(time for time in times if time is not None)
 
@@ -287,7 +286,7 @@ class Node:
             StoreFrame: self._if_tables(self.brokerage.on_store),
             Subscribe: self._if_tables(self.brokerage.on_subscribe),
             Unsubscribe: self._if_tables(self.brokerage.on_unsubscribe),
-            Delivered: self._if_tables(self.brokerage.on_delivered),
+            Delivered: self._on_delivered,
             Lease: self._if_tables(self.brokerage.on_lease),
             Replay: self._if_tables(self.brokerage.on_replay),
             Digests: self._if_tables(self._on_digests),
@@ -333,7 +332,7 @@ class Node:
             self._trickle.prompt(now)
         if before is None or before.beacon[1:8] != beacon[1:8]:
             self._select_relays(now)
-            self._reconsider(now)
+            self._office.reconsider(now)
         if not self.roles.holds_tables:
             return
         self.brokerage.hear_home(beacon, now)
@@ -417,12 +416,21 @@ class Node:
             self._send_own_filters(frame.sender)
         self._integrity.on_want(frame, now)
         self._checkout.on_want(frame, now)
-        self._after_checkout(now)
+        self._office.after_checkout(now)
 
     def _send_own_filters(self, to: int) -> None:
         interests = self.home.interests
         record = encode_record(FmtRecord(self.index, interests.version, 0, interests.announced()))
         self._links.send(to, Records(self.index, Table.FMT, (record,), 0))
+
+    def _on_delivered(self, frame: Delivered, now: float) -> None:
+        """Which homes have which events: what tables are kept right with, and what our own clients ask about."""
+        if self.roles.holds_tables:
+            self.brokerage.on_delivered(frame, now)
+        elif self.home.inquiries:
+            for event_id, homes in frame.entries:
+                self.met.deliver(event_id, NodeVector.from_wire(homes, self.config.nodes))
+                self.home.inquiries.answered(event_id)
 
     def _on_records(self, frame: Records, now: float) -> None:
         if self.brokerage.on_records(frame, now):
@@ -432,7 +440,7 @@ class Node:
     def _on_digests(self, frame: Digests, now: float) -> None:
         self._integrity.on_digests(frame, now)
         self._checkout.on_digests(frame, now)
-        self._after_checkout(now)
+        self._office.after_checkout(now)
 
     # What could not be sent
 
@@ -453,7 +461,7 @@ class Node:
             case Publish(body=body):
                 event = Event.decode_untrusted(body)
                 patience = inf if event.delivery is not Delivery.REALTIME else now + self.config.publish_patience
-                self.home.requeue(Publication(event, body, patience))
+                self.home.requeue(Publication(event, (body,), patience))
             case Delivered():
                 self.memorised.unconfirmed(frame, now)
             case Replay(filters=filters):
@@ -465,7 +473,7 @@ class Node:
     def _lost(self, peer: int, now: float) -> None:
         """A peer is gone, or said goodbye."""
         if self.station.peers.forget(peer):
-            self._reconsider(now)
+            self._office.reconsider(now)
 
     def _hand_over(self, now: float) -> None:
         """Give the broker what the home has for it; without a broker it waits."""
@@ -474,98 +482,24 @@ class Node:
             return
         steps, self.home.announcements = self.home.announcements, []
         replays, self.home.replays = self.home.replays, []
+        questions, self.home.inquiries.questions = self.home.inquiries.questions, []
         if broker == self.index:
             for step in steps:
                 self.brokerage.announce(step, now)
-            while self.home.publications:
-                publication = self.home.publications.popleft()
-                self.brokerage.enter(publication.event, publication.body, now)
+            for publication in self.home.outgoing():
+                self.brokerage.enter(publication.event, publication.bodies, now)
             return
         for step in steps:
             kind, filters = (Subscribe, step.added) if step.added else (Unsubscribe, step.removed)
             self._links.send(broker, kind(self.index, self.index, step.version, step.base, filters))
+        if questions:
+            stamps = tuple(self.met.tree.stamp(event_id) for event_id in questions)
+            self._links.send_loose(broker, Want(self.index, Table.MET, tuple(questions), stamps))
         if replays:
             self._links.send(broker, Replay(self.index, tuple(replays)))
-        while self.home.publications:
-            self._links.send(broker, Publish(self.index, self.home.publications.popleft().body))
-
-    # Roles
-
-    def _reconsider(self, now: float) -> None:
-        """View or peers have changed: which role, and which broker?"""
-        why = Why.NONE if self._is_stopping else appointment(self.station, saves_power=self.power is not Power.FULL)
-        if why is Why.NONE and not self._is_stopping and self._serves_itself(now):
-            why = Why.ORPHAN
-        before = self.roles.role
-        duty = self.roles.consider(why, now)
-        self.station.is_broker = self.roles.role is Role.BROKER
-        if self.roles.role is not before:
-            self.outlet.emit(RoleRow(self.roles.role, self.roles.why))
-            self._trickle.prompt(now)
-        self._choose_broker(now)
-        self._duty(duty, now)
-
-    def _serves_itself(self, now: float) -> bool:
-        """Whether this node is its own broker for want of another."""
-        if self.roles.role is Role.BROKER and self.roles.why is Why.ORPHAN:
-            return orphan_must_serve(self.station)
-        return self._orphan_at() <= now
-
-    def _orphan_at(self) -> float:
-        """When a node without a broker stops looking for one."""
-        return inf if self._brokerless_since is None else self._brokerless_since + self.config.orphan_patience
-
-    def _choose_broker(self, now: float) -> None:
-        broker = choose_broker(self.station)
-        if broker is None and self._brokerless_since is None:
-            self._brokerless_since = now
-        elif broker is not None:
-            self._brokerless_since = None
-        if broker != self.station.broker:
-            self.station.broker = broker
-            self._trickle.prompt(now)
-            self.memorised.broker_changed(now)
-            if self._checkout.deadline is not None:
-                self._checkout.start(now)
-
-    def _duty(self, duty: Duty | None, now: float) -> None:
-        """What a change of role obliges to."""
-        match duty:
-            case Duty.INHERIT | Duty.RESUME:
-                self._checkout.cancel()
-                self.brokerage.hear_self(now)
-                self._inherit(now, at_once=duty is Duty.INHERIT)
-                self.brokerage.serve(now)
-            case Duty.CHECK_OUT:
-                self.outlet.emit(RoleRow(self.roles.role, self.roles.why))
-                self._checkout.start(now)
-                self._after_checkout(now)
-            case Duty.DROP_TABLES:
-                self.outlet.emit(RoleRow(self.roles.role, self.roles.why))
-                self._checkout.cancel()
-                self.fmt.clear()
-                self.memorised.drop_tables()
-
-    def _inherit(self, now: float, *, at_once: bool) -> None:
-        """Ask one adjoining broker for the tables; with the others, and after a short dismissal, digests will tell."""
-        for place, peer in enumerate(self.station.adjoining_brokers()):
-            if at_once and place == 0:
-                self._integrity.inherit_from(peer, now)
-            else:
-                self._integrity.noticed(peer, now, is_new=False)
-
-    def _after_checkout(self, now: float) -> None:
-        if self.roles.role is Role.CHECKING_OUT and self._checkout.is_done:
-            self._duty(self.roles.checked_out(now), now)
-        self._leave_if_done(now)
-
-    def _leave_if_done(self, now: float) -> None:
-        """The last word of a node that stops: when its tables are safe, or there is nobody to have them."""
-        if self._stop_by is None:
-            return
-        if not self.roles.holds_tables or not self.station.adjoining_brokers() or self._stop_by <= now:
-            self._stop_by = None
-            self._links.send_loose(None, Bye(self.index))
+        for publication in self.home.outgoing():
+            for body in publication.bodies:
+                self._links.send(broker, Publish(self.index, body))
 
     # Beacons
 
@@ -579,7 +513,7 @@ class Node:
             self.fmt,
             self.met,
             power=self.power,
-            is_leaving=self._is_stopping,
+            is_leaving=self._office.is_stopping,
             acks=self._links.acks(),
             now=now,
         )

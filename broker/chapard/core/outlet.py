@@ -1,4 +1,4 @@
-"""Where the machines of one node leave their effects: in order, with every drop and loss counted."""
+"""Where the machines of one node leave their effects: in order, with everything counted since the node started."""
 
 from __future__ import annotations
 
@@ -17,8 +17,12 @@ class Outlet:
 
     def __init__(self) -> None:
         self._effects: list[Effect] = []
-        self.counters: Counter[Reason] = Counter()
-        """Drops and losses since the node started, by reason."""
+        self.drops: Counter[Reason] = Counter()
+        self.losses: Counter[Reason] = Counter()
+        self.published = 0
+        """Events accepted from clients."""
+        self.delivered = 0
+        """Events handed to clients, each client counted."""
 
     def emit(self, effect: Effect) -> None:
         self._effects.append(effect)
@@ -26,13 +30,13 @@ class Outlet:
     def drop(
         self, reason: Reason, *, peer: int | None = None, client: str | None = None, event_id: EventId | None = None
     ) -> None:
-        self.counters[reason] += 1
+        self.drops[reason] += 1
         self._effects.append(Drop(reason, peer, client, event_id))
 
     def lose(self, event_id: EventId, homes: NodeVector, reason: Reason, client: str | None = None) -> None:
         """Record that these homes (or this client of ours) do not get this event. An empty vector is no loss."""
         if homes.any():
-            self.counters[reason] += 1
+            self.losses[reason] += 1
             self._effects.append(Loss(event_id, homes, reason, client))
 
     def drain(self) -> list[Effect]:

@@ -2,109 +2,64 @@
 
 - A session outlives its connections: its subscriptions stand and its queue fills while the client is OFF (closed, or
   silent for the keep-alive time), and what waits is delivered in order when it is ON again, for as long as it lives.
-- Deliveries are numbered per session. Up to `session_window` of them are on their way unacknowledged; they are repeated
-  until the client acknowledges them, cumulatively.
+- Deliveries are numbered per session and life of the daemon, and travel in runs. Up to `session_window` of them, or
+  `session_window_bytes`, are on their way unacknowledged; they are repeated until the client acknowledges them,
+  cumulatively.
 - A memorised event is given to a session once; a real-time event only if no later one of its publisher was (it then
   counts as late), so real-time events come at most once and in publisher order, whatever path they took.
 - A full queue drops by policy, counted. Only what has not left yet can be dropped.
 
-Everything a restart must not forget is saved; numbers are reserved in blocks so that none is used twice.
+What a restart must not forget is saved: memorised events in queues, and which were given, at once; real-time events
+when their client goes OFF, for while it is ON they are gone again before a disk would have them. Which real-time events
+a session was given last is saved within `SAVE_DELAY`.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass, field
-from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from chapar.event import Delivery, Event, EventId, origin_of
+from chapar.event import EventId, later, origin_of, peek_id
 from chapar.filter import Filter
-from chapar.session import PUBLISH_WINDOW, Acknowledge, Deliver, Goodbye, Opened, Receipt, Refused
+from chapar.limits import CLIENT_MTU, MAX_CLIENT_NAME
+from chapar.session import PUBLISH_WINDOW, Acknowledge, Closed, Deliver, Goodbye, Opened, Receipt, Refused, Subscribed
 from chapard.core.config import QueuePolicy
 from chapard.core.effects import Answer, DeliveryRow, Reason, SessionRow
 from chapard.core.matcher import Matcher
 from chapard.core.nodevector import NodeVector
+from chapard.core.session import Incoming, Session, Waiting
 from chapard.core.store import saved_under
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from random import Random
 
+    from chapar.event import Event
     from chapar.session import Message
     from chapard.core.config import Config
     from chapard.core.outlet import Outlet
     from chapard.core.store import Store
 
-NUMBER_BLOCK = 1024
-"""Delivery numbers reserved on disk at a time."""
 RECEIPTS_KEPT = 2 * PUBLISH_WINDOW
 """Publications whose receipt can be repeated: more than a client has under way without one."""
 REFUSED_RETRIES = 10
 """Serving retries for which a refused event keeps its place; a broker tries again after four of them at the latest."""
 TAKEN_KEPT = 8192
 """Memorised events a session remembers having been given: far more than a table of them holds at a time."""
-MAX_CLIENT_NAME = 128
-"""Characters of a client's name."""
-
-
-class Incoming(NamedTuple):
-    """An event that has reached the home of some of its subscribers."""
-
-    event: Event
-    body: bytes
-    expiry: float
-    hops: int
-    via: str
-
-    @property
-    def event_id(self) -> EventId:
-        assert self.event.id is not None, "a home stamped it"
-        return self.event.id
-
-    @property
-    def is_memorised(self) -> bool:
-        return self.event.delivery is not Delivery.REALTIME
-
-
-class _Waiting(NamedTuple):
-    number: int
-    incoming: Incoming
-    since: float
-
-
-@dataclass(slots=True)
-class Session:
-    """One client's session."""
-
-    client: str
-    slot: int
-    epoch: int
-    is_on: bool = False
-    heard: float = 0.0
-    subscriptions: dict[int, Filter] = field(default_factory=dict)
-    queue: deque[_Waiting] = field(default_factory=deque)
-    in_flight: int = 0
-    number: int = 0
-    """The last delivery number used."""
-    reserved: int = 0
-    retry_at: float | None = None
-    taken: dict[EventId, float] = field(default_factory=dict)
-    latest: dict[int, EventId] = field(default_factory=dict)
-    published: dict[int, EventId] = field(default_factory=dict)
-    refused: dict[int, dict[EventId, float]] = field(default_factory=dict)
-    """By publisher, the memorised events that found the queue full, and until when each keeps its place."""
-
-    def refused_ids(self) -> list[EventId]:
-        """What the queue has refused, per publisher in order."""
-        return sorted(event_id for refused in self.refused.values() for event_id in refused)
+RETURN_TIME = 60.0
+"""Seconds for which a session that is not to last outlives a client that fell silent, or a restart of the daemon."""
+SAVE_DELAY = 1.0
+"""Seconds until it is saved which real-time events were given last."""
 
 
 class Sessions:
     """All sessions of one home."""
 
-    def __init__(self, index: int, config: Config, outlet: Outlet, store: Store, rng: Random) -> None:
+    def __init__(
+        self, index: int, incarnation: int, config: Config, outlet: Outlet, store: Store, rng: Random
+    ) -> None:
+        self._index = index
+        self._incarnation = incarnation
         self._here = NodeVector.of([index], config.nodes)
         self._config = config
         self._outlet = outlet
@@ -113,6 +68,7 @@ class Sessions:
         self._sessions: dict[str, Session] = {}
         self._by_slot: dict[int, Session] = {}
         self._matcher = Matcher(config.session_limit)
+        self._save_at: float | None = None
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -129,24 +85,30 @@ class Sessions:
 
     # Coming and going
 
-    def open(self, client: str, epoch: int, now: float) -> Session | None:
+    def open(self, client: str, epoch: int, floor: int, now: float, *, lasting: bool = True) -> Session | None:
         """A client is ON; None if it cannot be served, which it is told."""
         session = self._sessions.get(client)
         if session is None:
-            session = self._create(client)
+            session = self._create(client, lasting=lasting)
             if session is None:
                 return None
+        if session.is_lasting is not lasting:
+            session.is_lasting = lasting
+            self._save(session)
         resumed = session.epoch == epoch
-        if not resumed and session.published:
+        if not resumed:
             # A client that does not know the session counts its publications anew: old receipts are not for them.
-            session.published.clear()
+            session.published = 0
+            session.receipts.clear()
             self._store.forget(f"published/{client}")
+        session.published = max(session.published, floor - 1)
         session.heard = now
         if not session.is_on:
             session.is_on = True
             self._row(session, "on")
-        published = max(session.published, default=0)
-        self._answer(client, Opened(session.epoch, resumed, published, tuple(session.subscriptions)))
+        subscriptions = tuple(session.subscriptions)
+        opened = Opened(session.epoch, self._incarnation, resumed, self._index, session.published, subscriptions)
+        self._answer(client, opened)
         self._repeat(session)
         self._pump(session, now)
         return session
@@ -156,8 +118,19 @@ class Sessions:
         session = self._sessions.get(client)
         if session is not None and session.is_on:
             session.heard = now
-            session.is_on, session.retry_at = False, None
-            self._row(session, "off")
+            self._off(session)
+
+    def closed(self, client: str) -> None:
+        """Confirm to a client that it is OFF, once all it has acknowledged is on the disk as such."""
+        self._answer(client, Closed(), after_save=True)
+
+    def _off(self, session: Session) -> None:
+        session.is_on, session.retry_at = False, None
+        for waiting in (*session.flight, *session.queue):
+            self._save_waiting(session, waiting)
+        self._save_marks(session)
+        self._save_published(session)
+        self._row(session, "off")
 
     def heard(self, client: str, now: float) -> Session | None:
         """A request of a client: it is still there. None if it has no session that is ON."""
@@ -172,23 +145,42 @@ class Sessions:
         """The daemon stops: tell every client that is ON."""
         for session in self.all():
             if session.is_on:
-                self._answer(session.client, Goodbye())
-                self._row(session, "off")
-                session.is_on, session.retry_at = False, None
+                self._off(session)
+                self._answer(session.client, Goodbye(), after_save=True)
 
-    def _create(self, client: str) -> Session | None:
+    def _create(self, client: str, *, lasting: bool) -> Session | None:
         if not 0 < len(client) <= MAX_CLIENT_NAME or "/" in client or not client.isprintable():
             rule = f"a client's name has 1 to {MAX_CLIENT_NAME} printable characters without '/'"
             self._answer(client, Refused(0, rule))
             return None
-        if len(self._sessions) >= self._config.session_limit:
+        if len(self._sessions) >= self._config.session_limit and not self._evict():
             self._outlet.drop(Reason.SESSION_LIMIT, client=client)
             self._answer(client, Refused(0, f"this node serves {self._config.session_limit} sessions already"))
             return None
-        session = Session(client, self._free_slot(), epoch=1 + self._rng.getrandbits(31))
+        session = Session(client, self._free_slot(), 1 + self._rng.getrandbits(31), lasting)
         self._add(session)
         self._save(session)
         return session
+
+    def _evict(self) -> bool:
+        """Make room for a session: of those OFF that want nothing and wait for nothing, the longest silent one goes."""
+        idle = [each for each in self.all() if not (each.is_on or each.subscriptions or each.events)]
+        if idle:
+            self.remove(min(idle, key=lambda session: session.heard))
+        return bool(idle)
+
+    def remove(self, session: Session) -> None:
+        """Forget a session for good. Its subscriptions are to be taken back before."""
+        assert not session.subscriptions, "whoever announces them takes them back"
+        for waiting in (*session.flight, *session.queue):
+            self._lose(session, waiting, Reason.SESSION_ENDED)
+        for event_id in session.taken:
+            self._store.forget(f"taken/{session.client}/{event_id.hex()}")
+        for origin in session.latest:
+            self._store.forget(f"latest/{session.client}/{origin}")
+        self._store.forget(f"published/{session.client}")
+        self._store.forget(f"session/{session.client}")
+        del self._sessions[session.client], self._by_slot[session.slot]
 
     def _add(self, session: Session) -> None:
         self._sessions[session.client] = session
@@ -202,6 +194,7 @@ class Sessions:
     def subscribe(self, session: Session, number: int, filter: Filter) -> bool:  # noqa: A002 - the field's own noun
         """Whether this is a new subscription; a repetition changes nothing."""
         if number in session.subscriptions:
+            self._answer(session.client, Subscribed(number))
             return False
         if len(session.subscriptions) >= self._config.subscriptions_per_client:
             self._outlet.drop(Reason.TOO_MANY_FILTERS, client=session.client)
@@ -211,6 +204,7 @@ class Sessions:
         session.subscriptions[number] = filter
         self._matcher.add(filter, session.slot)
         self._save(session)
+        self._answer(session.client, Subscribed(number))
         return True
 
     def unsubscribe(self, session: Session, number: int) -> Filter | None:
@@ -225,20 +219,37 @@ class Sessions:
 
     # Publications
 
-    def receipt_of(self, session: Session, number: int) -> EventId | None:
-        """The id under which a publication was accepted before, if it was."""
-        return session.published.get(number)
+    def accepted(self, session: Session, number: int, event_id: EventId, count: int, *, after_save: bool) -> None:
+        """Confirm a run of publications to the client, and remember that they were accepted."""
+        session.published = number + count - 1
+        session.receipts.append((number, event_id, count))
+        while session.receipts[0][0] <= session.published - RECEIPTS_KEPT and len(session.receipts) > 1:
+            session.receipts.popleft()
+        if after_save:
+            self._save_published(session)
+        self._answer(session.client, Receipt(number, event_id, count), after_save=after_save)
 
-    def accepted(self, session: Session, number: int, event_id: EventId, *, after_save: bool) -> None:
-        """Confirm a publication to the client, and remember that it was accepted."""
-        session.published[number] = event_id
-        if len(session.published) > RECEIPTS_KEPT:
-            del session.published[next(iter(session.published))]
-        self._store.put(f"published/{session.client}", *session.published.items())
-        self._answer(session.client, Receipt(number, event_id), after_save=after_save)
+    def receipts_again(self, session: Session, number: int, count: int) -> None:
+        """Answer for publications that were answered before. Which were refused, and why, is not kept."""
+        end = number + count
+        for first, event_id, accepted in session.receipts:
+            start, stop = max(number, first), min(end, first + accepted)
+            if start >= stop:
+                continue
+            for refused in range(number, start):
+                self.refuse(session.client, refused, "refused before")
+            # What is on its way to the disk since it was accepted is there before this answer leaves.
+            receipt = Receipt(start, later(event_id, start - first), stop - start)
+            self._answer(session.client, receipt, after_save=True)
+            number = stop
+        for refused in range(number, end):
+            self.refuse(session.client, refused, "refused before")
 
     def refuse(self, client: str, number: int, reason: str) -> None:
         self._answer(client, Refused(number, reason))
+
+    def _save_published(self, session: Session) -> None:
+        self._store.put(f"published/{session.client}", session.published, list(session.receipts))
 
     # Deliveries
 
@@ -252,165 +263,249 @@ class Sessions:
         return self._matcher.match(event).any()
 
     def take(self, incoming: Incoming, now: float) -> bool:
-        """Queue an event for every client that wants it. False if one refused it: the home does not confirm it then."""
+        """Queue events for every client that wants them. False if one refused: the home does not confirm them then."""
         is_safe = True
         for slot in self._matcher.match(incoming.event).indexes():
-            is_safe &= self._give(self._by_slot[slot], incoming, now)
+            is_safe &= self.take_for(self._by_slot[slot], incoming, now)
         return is_safe
 
     def take_for(self, session: Session, incoming: Incoming, now: float) -> bool:
-        """Queue an event for one client that has just subscribed, or has room again; False if it is refused."""
-        return self._give(session, incoming, now)
+        """Queue events for one client: it wants them, has just subscribed or has room again; False if it refuses."""
+        fresh = self._fresh(session, incoming)
+        if not fresh:
+            return True
+        if session.refused or self._overflows(session, fresh):
+            is_safe = True
+            for body in fresh:
+                is_safe &= self._give(session, incoming, body, now)
+        else:
+            is_safe = True
+            self._mark(session, incoming, fresh, now)
+            self._enqueue(session, incoming, fresh, now)
+        self._pump(session, now)
+        return is_safe
 
     def acknowledge(self, session: Session, ack: Acknowledge, now: float) -> None:
         """Everything up to this number is safe with the client."""
-        if ack.epoch != session.epoch:
+        flight = session.flight
+        if ack.incarnation != self._incarnation or not flight or flight[0].number > ack.number:
             return
-        while session.in_flight and session.queue[0].number <= ack.number:
-            waiting = session.queue.popleft()
-            session.in_flight -= 1
-            session.retry_at = None
-            self._store.forget(f"queue/{session.client}/{waiting.number:012d}")
+        while flight and flight[0].number <= ack.number:
+            first = flight.popleft()
+            done = min(len(first.bodies), ack.number + 1 - first.number)
+            size = sum(map(len, first.bodies[:done]))
+            session.flight_events -= done
+            session.flight_bytes -= size
+            self._gone(session, first.number, done, size)
+            if done < len(first.bodies):
+                flight.appendleft(first.without_first(done))
+        session.retry_at = None
         self._pump(session, now)
 
-    def _give(self, session: Session, incoming: Incoming, now: float) -> bool:
-        if self._had(session, incoming):
-            return True
-        if self._is_behind_refused(session, incoming, now):
-            self._refuse(session, incoming, now)
+    def _give(self, session: Session, incoming: Incoming, body: bytes, now: float) -> bool:
+        """The queue is full, or nearly, or something was refused before: one event, by policy."""
+        event_id = peek_id(body)
+        if incoming.is_memorised and self._is_behind_refused(session, event_id, now):
+            self._refuse(session, event_id, now)
             return False
-        if self._is_full(session, now) and not self._make_room(session):
+        if self._is_full(session, now, (body,)) and not self._make_room(session, body):
             if incoming.is_memorised and self._config.queue_policy is QueuePolicy.REFUSE:
-                self._refuse(session, incoming, now)
+                self._refuse(session, event_id, now)
                 return False
-            self._outlet.lose(incoming.event_id, self._here, Reason.QUEUE_FULL, session.client)
-            self._mark(session, incoming)  # what was dropped does not come back out of order
+            self._outlet.lose(event_id, self._here, Reason.QUEUE_FULL, session.client)
+            self._mark(session, incoming, (body,), now)  # what was dropped does not come back out of order
             return True
-        self._mark(session, incoming)
-        waiting = _Waiting(self._next_number(session), incoming, now)
-        session.queue.append(waiting)
-        expiry = None if incoming.expiry == inf else incoming.expiry
-        key = f"queue/{session.client}/{waiting.number:012d}"
-        self._store.put(key, incoming.body, expiry, incoming.hops, incoming.via, now)
-        self._pump(session, now)
+        self._mark(session, incoming, (body,), now)
+        self._enqueue(session, incoming, (body,), now)
         return True
 
-    def _refuse(self, session: Session, incoming: Incoming, now: float) -> None:
+    def _enqueue(self, session: Session, incoming: Incoming, bodies: Sequence[bytes], now: float) -> None:
+        is_memorised = incoming.is_memorised
+        number = session.number + 1
+        waiting = Waiting(number, bodies, is_memorised, incoming.expiry, incoming.hops, incoming.via, now)
+        session.number += len(bodies)
+        session.events += len(bodies)
+        session.bytes += sum(map(len, bodies))
+        session.queue.append(waiting)
+        if is_memorised or not session.is_on:
+            self._save_waiting(session, waiting)
+
+    def _refuse(self, session: Session, event_id: EventId, now: float) -> None:
         """Leave a memorised event with the brokers, which will serve it again; meanwhile it keeps its place."""
         self._outlet.drop(Reason.QUEUE_FULL, client=session.client)
-        session.refused.setdefault(origin_of(incoming.event_id), {})[incoming.event_id] = now + self._refusal_time
+        session.refused.setdefault(origin_of(event_id), {})[event_id] = now + self._refusal_time
 
-    def _is_behind_refused(self, session: Session, incoming: Incoming, now: float) -> bool:
+    def _is_behind_refused(self, session: Session, event_id: EventId, now: float) -> bool:
         """Whether an earlier event of the same publisher was refused and will be served again: it goes first."""
-        refused = session.refused.get(origin_of(incoming.event_id))
-        if refused is None or not incoming.is_memorised:
+        refused = session.refused.get(origin_of(event_id))
+        if refused is None:
             return False
-        for event_id in [each for each, until in refused.items() if until <= now or each == incoming.event_id]:
-            del refused[event_id]
+        for each in [each for each, until in refused.items() if until <= now or each == event_id]:
+            del refused[each]
         if not refused:
-            del session.refused[origin_of(incoming.event_id)]
-        return any(event_id < incoming.event_id for event_id in refused)
+            del session.refused[origin_of(event_id)]
+        return any(each < event_id for each in refused)
 
     @property
     def _refusal_time(self) -> float:
         """How long a refused event keeps its place: its broker tries again several times within it."""
         return REFUSED_RETRIES * self._config.serve_retry
 
-    def _had(self, session: Session, incoming: Incoming) -> bool:
-        event_id = incoming.event_id
+    def _fresh(self, session: Session, incoming: Incoming) -> Sequence[bytes]:
+        """The events that this session was not given yet and, if they are real-time, that no later one overtook."""
+        bodies = incoming.bodies
+        first = peek_id(bodies[0])
         if incoming.is_memorised:
-            return event_id in session.taken
-        latest = session.latest.get(origin_of(event_id), b"")
-        if event_id <= latest:
+            return [body for body in bodies if peek_id(body) not in session.taken]
+        latest = session.latest.get(origin_of(first), b"")
+        if first > latest:
+            return bodies
+        for event_id in map(peek_id, bodies):
             if event_id == latest:
                 self._outlet.drop(Reason.DUPLICATE, client=session.client, event_id=event_id)
-            else:
+            elif event_id < latest:
                 self._outlet.lose(event_id, self._here, Reason.LATE, session.client)
-            return True
-        return False
+        return [body for body in bodies if peek_id(body) > latest]
 
-    def _mark(self, session: Session, incoming: Incoming) -> None:
-        event_id = incoming.event_id
+    def _mark(self, session: Session, incoming: Incoming, bodies: Sequence[bytes], now: float) -> None:
         if not incoming.is_memorised:
-            session.latest[origin_of(event_id)] = event_id
-            self._store.put(f"latest/{session.client}/{origin_of(event_id)}", event_id)
+            self._mark_latest(session, peek_id(bodies[-1]), now)
             return
-        session.taken[event_id] = incoming.expiry
-        self._store.put(f"taken/{session.client}/{event_id.hex()}", None if incoming.expiry == inf else incoming.expiry)
-        if len(session.taken) > TAKEN_KEPT:
-            oldest = next(iter(session.taken))
-            del session.taken[oldest]
-            self._store.forget(f"taken/{session.client}/{oldest.hex()}")
+        expiry = None if incoming.expiry == inf else incoming.expiry
+        for event_id in map(peek_id, bodies):
+            session.taken[event_id] = incoming.expiry
+            self._store.put(f"taken/{session.client}/{event_id.hex()}", expiry)
+            if len(session.taken) > TAKEN_KEPT:
+                oldest = next(iter(session.taken))
+                del session.taken[oldest]
+                self._store.forget(f"taken/{session.client}/{oldest.hex()}")
 
-    def _is_full(self, session: Session, now: float) -> bool:
-        """Whether there is no room, not even that of what has expired without leaving."""
-        if len(session.queue) < self._config.session_queue:
+    def _mark_latest(self, session: Session, event_id: EventId, now: float) -> None:
+        session.latest[origin_of(event_id)] = event_id
+        session.unsaved.add(origin_of(event_id))
+        if self._save_at is None:
+            self._save_at = now + SAVE_DELAY
+
+    def _overflows(self, session: Session, more: Sequence[bytes]) -> bool:
+        config = self._config
+        size = session.bytes + sum(map(len, more))
+        return session.events + len(more) > config.session_queue or size > config.session_bytes
+
+    def _is_full(self, session: Session, now: float, more: Sequence[bytes] = (b"",)) -> bool:
+        """Whether there is no room for `more`, not even that of what has expired without leaving."""
+        if not self._overflows(session, more):
             return False
-        for place in reversed(range(session.in_flight, len(session.queue))):
-            if session.queue[place].incoming.expiry <= now:
-                self._drop_at(session, place, Reason.EXPIRED)
-        return len(session.queue) >= self._config.session_queue
+        for waiting in [each for each in session.queue if each.expiry <= now]:
+            session.queue.remove(waiting)
+            self._lose(session, waiting, Reason.EXPIRED)
+        return self._overflows(session, more)
 
-    def _make_room(self, session: Session) -> bool:
+    def _make_room(self, session: Session, body: bytes) -> bool:
         """Drop by policy; whether there is room now."""
-        if self._config.queue_policy is QueuePolicy.OLDEST and session.in_flight < len(session.queue):
-            self._drop_at(session, session.in_flight, Reason.QUEUE_FULL)
-            return True
-        return False
+        if self._config.queue_policy is not QueuePolicy.OLDEST:
+            return False
+        while session.queue and self._overflows(session, (body,)):
+            oldest = session.queue.popleft()
+            self._lose(session, oldest._replace(bodies=oldest.bodies[:1]), Reason.QUEUE_FULL)
+            if len(oldest.bodies) > 1:
+                session.queue.appendleft(oldest.without_first(1))
+        return not self._overflows(session, (body,))
 
-    def _drop_at(self, session: Session, place: int, reason: Reason) -> None:
-        waiting = session.queue[place]
-        del session.queue[place]
-        self._outlet.lose(waiting.incoming.event_id, self._here, reason, session.client)
-        self._store.forget(f"queue/{session.client}/{waiting.number:012d}")
+    def _lose(self, session: Session, waiting: Waiting, reason: Reason) -> None:
+        for body in waiting.bodies:
+            self._outlet.lose(peek_id(body), self._here, reason, session.client)
+        self._gone(session, waiting.number, len(waiting.bodies), sum(map(len, waiting.bodies)))
 
-    def _next_number(self, session: Session) -> int:
-        session.number += 1
-        if session.number > session.reserved:
-            session.reserved = session.number + NUMBER_BLOCK
-            self._save(session)
-        return session.number
+    def _gone(self, session: Session, number: int, events: int, size: int) -> None:
+        """Deliveries from `number` on are done with, one way or the other."""
+        session.events -= events
+        session.bytes -= size
+        if session.saved:
+            for each in range(number, number + events):
+                if each in session.saved:
+                    session.saved.remove(each)
+                    self._store.forget(f"queue/{session.client}/{each:012d}")
 
     def _pump(self, session: Session, now: float) -> None:
         """Send what the window admits; whatever has expired meanwhile is dropped."""
+        queue, flight, config = session.queue, session.flight, self._config
         if not session.is_on:
             return
-        while session.in_flight < min(len(session.queue), self._config.session_window):
-            waiting = session.queue[session.in_flight]
-            if waiting.incoming.expiry <= now:
-                self._drop_at(session, session.in_flight, Reason.EXPIRED)
+        while queue and session.flight_events < config.session_window:
+            if session.flight_bytes >= config.session_window_bytes:
+                break
+            waiting = queue.popleft()
+            if waiting.expiry <= now:
+                self._lose(session, waiting, Reason.EXPIRED)
                 continue
-            session.in_flight += 1
-            before = session.queue[session.in_flight - 2].number if session.in_flight > 1 else 0
+            room = self._window_room(session, waiting.bodies)
+            if len(waiting.bodies) > room:
+                queue.appendleft(waiting.without_first(room))
+                waiting = waiting._replace(bodies=waiting.bodies[:room])
+            before = flight[-1].last if flight else 0
+            flight.append(waiting)
+            session.flight_events += len(waiting.bodies)
+            session.flight_bytes += sum(map(len, waiting.bodies))
             self._send(session, waiting, before)
-            self._delivery_row(session, waiting, now)
-        if not session.in_flight:
+            self._outlet.delivered += len(waiting.bodies)
+            if config.record:
+                self._record(session, waiting, now)
+        if not flight:
             session.retry_at = None
         elif session.retry_at is None:  # what comes in does not put off the repetition of what has left
-            session.retry_at = now + self._config.session_retry
+            session.retry_at = now + config.session_retry
 
-    def _repeat(self, session: Session) -> None:
+    def _window_room(self, session: Session, bodies: Sequence[bytes]) -> int:
+        """How many of these the window still admits; one at least, or an event above the bytes would never leave."""
+        room = min(len(bodies), self._config.session_window - session.flight_events)
+        left = self._config.session_window_bytes - session.flight_bytes
+        if sum(map(len, bodies)) <= left:
+            return room
+        for place, body in enumerate(bodies[:room]):
+            left -= len(body)
+            if left <= 0:
+                return place + 1
+        return room
+
+    def _repeat(self, session: Session, most: float = inf) -> None:
+        """Send what is in flight once more, from the oldest on, up to about so many bytes."""
         before = 0
-        for waiting in islice(session.queue, session.in_flight):
+        for waiting in session.flight:
             self._send(session, waiting, before)
-            before = waiting.number
+            before = waiting.last
+            most -= sum(map(len, waiting.bodies))
+            if most <= 0:
+                break
 
-    def _send(self, session: Session, waiting: _Waiting, before: int) -> None:
-        """Send a delivery. It follows the one `before` it in the queue; whatever was ahead of the first is settled."""
-        message = Deliver(session.epoch, waiting.number, before, waiting.incoming.body)
-        self._answer(session.client, message, after_save=waiting.incoming.is_memorised)
+    def _send(self, session: Session, waiting: Waiting, before: int) -> None:
+        """Send a run. It follows the delivery `before` it in flight; whatever was ahead of the first is settled."""
+        message = Deliver(self._incarnation, waiting.number, before, waiting.bodies)
+        self._answer(session.client, message, after_save=waiting.is_memorised)
 
     # Time
 
-    def tick(self, now: float) -> None:
+    def tick(self, now: float) -> list[Session]:
+        """Do what is due; returns the sessions that are over, to be removed."""
+        if self._save_at is not None and self._save_at <= now:
+            self._save_at = None
+            for session in self.all():
+                self._save_marks(session)
+        over = []
         for session in self.all():
             if not session.is_on:
-                continue
-            if session.heard + self._config.keep_alive <= now:
+                if self._ends_at(session) <= now:
+                    over.append(session)
+            elif session.heard + self._config.keep_alive <= now:
                 self.close(session.client, now)
             elif session.retry_at is not None and session.retry_at <= now:
                 session.retry_at = now + self._config.session_retry
-                self._repeat(session)
+                # A datagram's worth: if the application is only slow, the rest has arrived.
+                self._repeat(session, CLIENT_MTU)
+        return over
+
+    def _ends_at(self, session: Session) -> float:
+        """When a session that is not to last is over: its client has had time to find its way back."""
+        return inf if session.is_on or session.is_lasting else session.heard + RETURN_TIME
 
     def forget_expired(self, now: float) -> None:
         """Forget which events sessions were given once nobody can offer them again.
@@ -426,31 +521,59 @@ class Sessions:
     def next_deadline(self) -> float | None:
         times = [session.heard + self._config.keep_alive for session in self._sessions.values() if session.is_on]
         times += [session.retry_at for session in self._sessions.values() if session.retry_at is not None]
+        times += [end for end in map(self._ends_at, self._sessions.values()) if end < inf]
+        if self._save_at is not None:
+            times.append(self._save_at)
         return min(times, default=None)
 
     # Disk
 
     def restore(self, saved: Mapping[str, bytes], now: float) -> None:
         """Take up the sessions as they were saved; every client is OFF until it opens its session again."""
-        for (client,), (epoch, reserved, subscriptions) in saved_under(saved, "session/"):
-            session = Session(client, self._free_slot(), epoch, heard=now, number=reserved, reserved=reserved)
+        for (client,), (epoch, lasting, subscriptions) in saved_under(saved, "session/"):
+            session = Session(client, self._free_slot(), epoch, lasting, heard=now)
             self._add(session)
             for number, wire in subscriptions:
                 session.subscriptions[number] = Filter.from_wire_untrusted(wire)
                 self._matcher.add(session.subscriptions[number], session.slot)
-        for (client, number), (body, expiry, hops, via, since) in saved_under(saved, "queue/"):
-            incoming = Incoming(Event.decode_untrusted(body), body, inf if expiry is None else expiry, hops, via)
-            self._sessions[client].queue.append(_Waiting(int(number), incoming, since))
+        for (client, number), (body, *rest) in saved_under(saved, "queue/"):
+            is_memorised, expiry, hops, via, since = rest
+            session = self._sessions[client]
+            session.number = int(number)
+            session.events += 1
+            session.bytes += len(body)
+            session.saved.add(session.number)
+            expiry = inf if expiry is None else expiry
+            session.queue.append(Waiting(session.number, (body,), is_memorised, expiry, hops, via, since))
         for (client, event_id), (expiry,) in saved_under(saved, "taken/"):
             self._sessions[client].taken[EventId(bytes.fromhex(event_id))] = inf if expiry is None else expiry
         for (client, origin), (event_id,) in saved_under(saved, "latest/"):
             self._sessions[client].latest[int(origin)] = EventId(event_id)
-        for (client,), published in saved_under(saved, "published/"):
-            self._sessions[client].published.update((number, EventId(event_id)) for number, event_id in published)
+        for session in self._sessions.values():
+            for waiting in session.queue:  # what waits was given, even if the mark that says so was not saved yet
+                given = peek_id(waiting.bodies[0])
+                if not waiting.is_memorised and given > session.latest.get(origin_of(given), b""):
+                    self._mark_latest(session, given, now)
+        for (client,), (published, receipts) in saved_under(saved, "published/"):
+            self._sessions[client].published = published
+            self._sessions[client].receipts.extend((number, EventId(first), count) for number, first, count in receipts)
 
     def _save(self, session: Session) -> None:
         subscriptions = [[number, each.to_wire()] for number, each in session.subscriptions.items()]
-        self._store.put(f"session/{session.client}", session.epoch, session.reserved, subscriptions)
+        self._store.put(f"session/{session.client}", session.epoch, session.is_lasting, subscriptions)
+
+    def _save_waiting(self, session: Session, waiting: Waiting) -> None:
+        _, bodies, is_memorised, expiry, *rest = waiting
+        for number, body in enumerate(bodies, waiting.number):
+            if number not in session.saved:
+                session.saved.add(number)
+                key = f"queue/{session.client}/{number:012d}"
+                self._store.put(key, body, is_memorised, None if expiry == inf else expiry, *rest)
+
+    def _save_marks(self, session: Session) -> None:
+        for origin in sorted(session.unsaved):
+            self._store.put(f"latest/{session.client}/{origin}", session.latest[origin])
+        session.unsaved.clear()
 
     # Out
 
@@ -458,11 +581,10 @@ class Sessions:
         self._outlet.emit(Answer(client, message, after_save))
 
     def _row(self, session: Session, state: str) -> None:
-        self._outlet.emit(SessionRow(session.client, state, len(session.queue)))
+        self._outlet.emit(SessionRow(session.client, state, session.events))
 
-    def _delivery_row(self, session: Session, waiting: _Waiting, now: float) -> None:
-        incoming = waiting.incoming
+    def _record(self, session: Session, waiting: Waiting, now: float) -> None:
         queued_us = round(1e6 * (now - waiting.since))
-        event_id = incoming.event_id
-        row = DeliveryRow(session.client, event_id, origin_of(event_id), incoming.hops, incoming.via, queued_us)
-        self._outlet.emit(row)
+        for event_id in map(peek_id, waiting.bodies):
+            row = DeliveryRow(session.client, event_id, origin_of(event_id), waiting.hops, waiting.via, queued_us)
+            self._outlet.emit(row)

@@ -2,11 +2,11 @@
 
     incarnation                 kept by the driver
     home                        version of this home's filters
-    session/CLIENT              epoch, reserved delivery numbers, subscriptions
+    session/CLIENT              epoch, whether it lasts, subscriptions
     queue/CLIENT/NUMBER         a delivery that is not acknowledged
     taken/CLIENT/EVENT          a memorised event this session was given, until it expires
     latest/CLIENT/ORIGIN        the last real-time event of a publisher that this session was given
-    published/CLIENT            the last publications accepted from this session
+    published/CLIENT            the last publication accepted from this session, and the latest receipts
     event/EVENT                 a memorised event held here
 
 Values are msgpack arrays written by this node itself, so they are read without suspicion; a database of another

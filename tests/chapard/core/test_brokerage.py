@@ -194,7 +194,7 @@ def test_the_home_refuses_a_client_that_is_no_member() -> None:
     since = network.now
     number = stranger.publish(Event(group="crew"))
     network.run(1)
-    assert "crew" in stranger.session.refusals[number]
+    assert "crew" in stranger.refusals[number]
     assert Kind.PUBLISH not in network.kinds(since)
 
 

@@ -15,6 +15,7 @@ from chapar.filter import Filter
 from chapar.wire import decode_fmt_record_untrusted
 from chapard.core.config import Config
 from chapard.core.fmt import ASK_PAUSES, ASK_SHARE, FMT, REFUSED_SHARE, Merge, filters_digest, key_of
+from footprint import bytes_reached
 
 if TYPE_CHECKING:
     from random import Random
@@ -428,3 +429,26 @@ def test_a_record_travels_whole(home: int, version: int, filters: list[Filter], 
     assert record.age_ms == pytest.approx(1000 * age, abs=1.1)
     assert record.age_ms >= 1000 * age - 1e-3
     assert fmt.encoded(key_of(home + 1), NOW) is None
+
+
+def test_filters_that_are_announced_again_are_kept_once() -> None:
+    """A new version that repeats filters leaves those that the table and its matcher hold: no memory is used twice."""
+    fmt = FMT(CONFIG)
+    fmt.merge(1, 1, [Filter(subject="a"), Filter(subject="b")], 0, NOW)
+    before = fmt.homes()[1]
+    fmt.merge(1, 2, [Filter(subject="c"), Filter(subject="b"), Filter(subject="a")], 0, NOW)
+    after = fmt.homes()[1]
+    assert after == (Filter(subject="c"), *reversed(before))
+    assert after[1] is before[1]
+    assert after[2] is before[0]
+
+
+@pytest.mark.parametrize(("where", "most"), [("", 450), ("celsius > {}.5", 560), ("celsius > {}.5 and zone < {}", 660)])
+def test_a_filter_takes_little_memory(where: str, most: int) -> None:
+    """Hundreds of thousands of filters as they come over the network fit into a small computer's memory."""
+    fmt, count = FMT(Config()), 2000
+    empty = bytes_reached(fmt)
+    sent = [Filter(subject=f"sensor/1/{n}", where=where.format(1000 + n, 9000 - n)).to_wire() for n in range(count)]
+    fmt.merge(1, 1, [Filter.from_wire_untrusted(each) for each in sent], 0, NOW)
+    fmt.match(Event(subject="sensor/1/77", attributes={"celsius": 1100, "zone": 5}))
+    assert bytes_reached(fmt) - empty < most * count

@@ -552,7 +552,7 @@ def test_a_full_queue_hands_the_frame_back() -> None:
     assert [frame for _, frame in sender.links.failures()] == frames[3:]
     assert sender.links.withdraw(1) == frames[:3]
     sender.drain(START)
-    assert sender.outlet.counters[Reason.QUEUE_FULL] == 2
+    assert sender.outlet.drops[Reason.QUEUE_FULL] == 2
 
 
 def test_a_receiver_holds_no_more_than_its_window() -> None:

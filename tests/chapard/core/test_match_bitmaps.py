@@ -9,29 +9,35 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chapar.filter import Filter
-from chapard.core.match_bitmaps import FEWEST_SLOTS, MAX_PLANS, BitmapIndex, Entry
-from chapard.core.match_region import Cut, element_of, position_of, regions_of
+from chapard.core.match_bitmaps import FEWEST_SLOTS, MAX_PLANS, BitmapIndex, Entry, asked_by
+from chapard.core.match_region import admits, element_of, position_of, regions_of
 from chapard.core.nodevector import NodeVector
 from footprint import bytes_reached
 from strategies.matching import ATTRIBUTES, random_event, random_filter
 
 if TYPE_CHECKING:
-    from chapar.constraint import Constraint
-    from chapar.event import Event
+    from chapar.value import Value
+
+    Values = dict[str, Value]
 
 NODES = 16
+
+
+def asking(where: str, *nodes: int, length: int = NODES) -> Entry:
+    return Entry(NodeVector.of(nodes, length), asked_by(Filter(where=where).constraints))
 
 
 def entry(rng: Random) -> Entry:
     """A filter that constrains one attribute or more, held by one node or several."""
     while True:
-        regions = regions_of(random_filter(rng, ATTRIBUTES).constraints)
-        if regions and all(regions.values()):
-            return Entry(NodeVector.of(rng.sample(range(NODES), rng.choice((1, 1, 1, 3))), NODES), regions)
+        constraints = random_filter(rng, ATTRIBUTES).constraints
+        if constraints and all(regions_of(constraints).values()):
+            nodes = rng.sample(range(NODES), rng.choice((1, 1, 1, 3)))
+            return Entry(NodeVector.of(nodes, NODES), asked_by(constraints))
 
 
-def positions(event: Event) -> dict[str, Cut]:
-    return {name: position_of(element_of(value)) for name, value in event.attributes.items()}
+def random_values(rng: Random) -> Values:
+    return dict(random_event(rng).attributes)
 
 
 def opened(names: tuple[str, ...] = ATTRIBUTES) -> BitmapIndex:
@@ -41,14 +47,43 @@ def opened(names: tuple[str, ...] = ATTRIBUTES) -> BitmapIndex:
     return index
 
 
-def nodes_found(index: BitmapIndex, at: dict[str, Cut]) -> list[int]:
+def vectors_found(index: BitmapIndex, values: Values) -> list[NodeVector]:
     found: list[NodeVector] = []
-    index.match(at, found)
-    return sorted({node for vector in found for node in vector.indexes()})
+    index.match(values, {name: position_of(element_of(value)) for name, value in values.items()}, found)
+    return found
 
 
-def nodes_wanted(entries: list[Entry], at: dict[str, Cut]) -> list[int]:
-    return sorted({node for each in entries if each.admits(at) for node in each.vector.indexes()})
+def nodes_found(index: BitmapIndex, values: Values) -> list[int]:
+    return sorted({node for vector in vectors_found(index, values) for node in vector.indexes()})
+
+
+def nodes_wanted(entries: list[Entry], values: Values) -> list[int]:
+    return sorted({node for each in entries if each.admits(values.get) for node in each.vector.indexes()})
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 2**32))
+def test_an_entry_admits_what_its_filter_matches(seed: int) -> None:
+    """What an entry admits is what the filter matches, and what its regions admit, name by name."""
+    rng = Random(seed)
+    asked, event = random_filter(rng, ATTRIBUTES), random_event(rng)
+    made = Entry(NodeVector.of([1], NODES), asked_by(asked.constraints))
+    assert made.admits(event.attributes.get) is asked.matches(event)
+    assert made.regions() == regions_of(asked.constraints)
+    assert made.names() == list(made.regions())
+    assert made.regions() == {name: made.region(name) for name in made.names()}
+    positions = {name: position_of(element_of(value)) for name, value in event.attributes.items()}
+    in_regions = [name in positions and admits(region, positions[name]) for name, region in made.regions().items()]
+    assert all(in_regions) is asked.matches(event)
+
+
+def test_a_long_set_keeps_its_regions() -> None:
+    """A set that is looked up by hash has the same regions as the constraint that it comes from."""
+    constraints = Filter(where=f"x in ({', '.join(map(str, range(100)))})").constraints
+    made = Entry(NodeVector.of([1], NODES), asked_by(constraints))
+    assert made.regions() == regions_of(constraints)
+    assert made.admits({"x": 99}.get)
+    assert not made.admits({"x": 100}.get)
 
 
 @settings(max_examples=25, deadline=None)
@@ -71,7 +106,7 @@ def test_what_is_found_is_what_admits_the_event(seed: int, count: int) -> None:
             changing.vector = changing.vector.without(change % NODES)
         assert len(index) == len(kept)
         if change % 5 == 0:
-            at = positions(random_event(rng))
+            at = random_values(rng)
             assert nodes_found(index, at) == nodes_wanted(kept, at)
 
 
@@ -80,14 +115,8 @@ def test_many_matches_give_the_nodes_that_hold_one() -> None:
     index = opened(("x", "y"))
     for number in range(3000):
         where = f"x > {number}" if number % NODES else f"x > {number} and y exists"
-        index.add(Entry(NodeVector.of([number % NODES], NODES), regions_of(_constraints(where))))
-    found: list[NodeVector] = []
-    index.match({"x": position_of(2500.5)}, found)
-    assert found == [NodeVector.of(range(1, NODES), NODES)]
-
-
-def _constraints(where: str) -> tuple[Constraint, ...]:
-    return Filter(where=where).constraints
+        index.add(asking(where, number % NODES))
+    assert vectors_found(index, {"x": 2500.5}) == [NodeVector.of(range(1, NODES), NODES)]
 
 
 def test_capacity_follows_the_number_of_entries() -> None:
@@ -111,7 +140,7 @@ def test_plans_beyond_their_bound_are_made_again() -> None:
     for each in kept:
         index.add(each)
     for number in range(3 * MAX_PLANS):
-        at = {**positions(random_event(rng)), f"other{number}": position_of(1)}
+        at = {**random_values(rng), f"other{number}": 1}
         assert nodes_found(index, at) == nodes_wanted(kept, at)
         if number == MAX_PLANS:
             full = bytes_reached(index)
@@ -121,14 +150,13 @@ def test_plans_beyond_their_bound_are_made_again() -> None:
 def test_an_index_gives_memory_back() -> None:
     """What is kept for nodes that hold nothing any more, and for names that are closed, goes."""
     index = opened(("x", "y"))
-    kept = Entry(NodeVector.of([0], 512), regions_of(_constraints("x > 1")))
-    index.add(kept)
-    nodes_found(index, {"x": position_of(1)})
+    index.add(asking("x > 1", 0, length=512))
+    nodes_found(index, {"x": 1})
     before = bytes_reached(index)
-    others = [Entry(NodeVector.of([node], 512), regions_of(_constraints(f"y > {node}"))) for node in range(1, 512)]
+    others = [asking(f"y > {node}", node, length=512) for node in range(1, 512)]
     for each in others:
         index.add(each)
-    nodes_found(index, {"x": position_of(1), "y": position_of(1)})
+    nodes_found(index, {"x": 1, "y": 1})
     for each in others:
         index.remove(each)
     index.close("y")
@@ -138,16 +166,16 @@ def test_an_index_gives_memory_back() -> None:
 def test_a_name_is_closed_when_nothing_constrains_it() -> None:
     """The entries that constrain a name are listed; when they have gone the name can be closed and opened again."""
     index = opened(("x", "y"))
-    one = Entry(NodeVector.of([1], NODES), regions_of(_constraints("x > 1")))
-    both = Entry(NodeVector.of([2], NODES), regions_of(_constraints("x > 1 and y in (1, 2)")))
+    one = asking("x > 1", 1)
+    both = asking("x > 1 and y in (1, 2)", 2)
     index.add(one)
     index.add(both)
     assert index.constraining("y") == [both]
     assert index.constraining("x") == [one, both]
-    assert nodes_found(index, {"x": position_of(2)}) == [1]
+    assert nodes_found(index, {"x": 2}) == [1]
     index.remove(both)
     index.close("y")
-    assert nodes_found(index, {"x": position_of(2), "y": position_of(1)}) == [1]
+    assert nodes_found(index, {"x": 2, "y": 1}) == [1]
     index.open("y")
     index.add(both)
-    assert nodes_found(index, {"x": position_of(2), "y": position_of(1)}) == [1, 2]
+    assert nodes_found(index, {"x": 2, "y": 1}) == [1, 2]

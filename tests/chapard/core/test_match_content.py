@@ -3,40 +3,46 @@
 from __future__ import annotations
 
 from random import Random
+from typing import TYPE_CHECKING
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chapar.filter import Filter
-from chapard.core.match_bitmaps import Entry
+from chapard.core.match_bitmaps import Entry, asked_by
 from chapard.core.match_content import LARGEST_BUCKET, ContentIndex
-from chapard.core.match_region import Cut, element_of, position_of, regions_of
+from chapard.core.match_region import element_of, position_of, regions_of
 from chapard.core.nodevector import NodeVector
 from footprint import bytes_reached
 from strategies.matching import random_event, random_filter
+
+if TYPE_CHECKING:
+    from chapar.value import Value
+
+    Values = dict[str, Value]
 
 NODES = 16
 
 
 def entry(where: str, node: int) -> Entry:
-    return Entry(NodeVector.of([node], NODES), regions_of(Filter(where=where).constraints))
+    return Entry(NodeVector.of([node], NODES), asked_by(Filter(where=where).constraints))
 
 
 def random_entry(rng: Random, names: list[str]) -> Entry:
     while True:
-        regions = regions_of(random_filter(rng, names).constraints)
-        if regions and all(regions.values()):
-            return Entry(NodeVector.of([rng.randrange(NODES)], NODES), regions)
+        constraints = random_filter(rng, names).constraints
+        if constraints and all(regions_of(constraints).values()):
+            return Entry(NodeVector.of([rng.randrange(NODES)], NODES), asked_by(constraints))
 
 
-def found(index: ContentIndex, at: dict[str, Cut]) -> list[int]:
+def found(index: ContentIndex, values: Values) -> list[int]:
     vectors: list[NodeVector] = []
-    index.match(at, vectors)
+    index.match(values, {name: position_of(element_of(value)) for name, value in values.items()}, vectors)
     return sorted({node for vector in vectors for node in vector.indexes()})
 
 
-def wanted(entries: list[Entry], at: dict[str, Cut]) -> list[int]:
-    return sorted({node for each in entries if each.admits(at) for node in each.vector.indexes()})
+def wanted(entries: list[Entry], values: Values) -> list[int]:
+    return sorted({node for each in entries if each.admits(values.get) for node in each.vector.indexes()})
 
 
 @settings(max_examples=25, deadline=None)
@@ -60,9 +66,8 @@ def test_what_is_found_is_what_admits_the_event(seed: int, names: int, count: in
                 index.release(changing, node)
                 changing.vector = changing.vector.without(node)
         if change % 5 == 0:
-            event = random_event(rng, vocabulary)
-            at = {name: position_of(element_of(value)) for name, value in event.attributes.items()}
-            assert found(index, at) == wanted(kept, at)
+            values = dict(random_event(rng, vocabulary).attributes)
+            assert found(index, values) == wanted(kept, values)
     for each in kept:
         assert not index.is_empty()
         index.remove(each)
@@ -88,7 +93,7 @@ def test_a_popular_name_that_few_entries_are_left_of_becomes_rare() -> None:
     for each in entries[5:]:
         index.remove(each)
     assert {each.slot for each in entries} == {-1}
-    assert found(index, {"x": position_of(2.5)}) == [0, 1, 2]
+    assert found(index, {"x": 2.5}) == [0, 1, 2]
 
 
 def test_names_that_one_filter_has_stay_out_of_the_bitmaps() -> None:
@@ -98,7 +103,7 @@ def test_names_that_one_filter_has_stay_out_of_the_bitmaps() -> None:
     for each in entries:
         index.add(each)
     assert sum(each.slot >= 0 for each in entries) == 0
-    assert found(index, {"shared": position_of(2), "own17": position_of(2)}) == [1]
+    assert found(index, {"shared": 2, "own17": 2}) == [1]
 
 
 def test_buckets_that_overflow_into_each_other_need_no_recursion() -> None:
@@ -113,9 +118,8 @@ def test_buckets_that_overflow_into_each_other_need_no_recursion() -> None:
         index.add(each)
     last = entry("n0 > 0", 0)
     index.add(last)
-    at = {"n700": position_of(3.5), "n701": position_of(3.5)}
-    assert found(index, at) == [0, 1, 2, 3]
-    assert found(index, {"n0": position_of(1)}) == [0]
+    assert found(index, {"n700": 3.5, "n701": 3.5}) == [0, 1, 2, 3]
+    assert found(index, {"n0": 1}) == [0]
 
 
 def test_a_name_becomes_rare_when_the_others_outgrow_it() -> None:
@@ -125,11 +129,11 @@ def test_a_name_becomes_rare_when_the_others_outgrow_it() -> None:
     for each in early:
         index.add(each)
     assert min(each.slot for each in early) == 0
-    late = regions_of(Filter(where="new exists").constraints)
+    late = asked_by(Filter(where="new exists").constraints)
     for number in range(80_000):
         index.add(Entry(NodeVector.of([number % NODES], NODES), late))
     assert {each.slot for each in early} == {-1}
-    assert found(index, {"old": position_of(1.5)}) == [0, 1]
+    assert found(index, {"old": 1.5}) == [0, 1]
 
 
 def test_a_compacted_index_finds_the_same_in_less_memory() -> None:
@@ -143,4 +147,4 @@ def test_a_compacted_index_finds_the_same_in_less_memory() -> None:
     before = bytes_reached(index)
     index.compact()
     assert bytes_reached(index) < before - 100_000
-    assert found(index, {"n3": position_of(10), "n5": position_of(10)}) == [3, 5]
+    assert found(index, {"n3": 10, "n5": 10}) == [3, 5]

@@ -35,11 +35,11 @@ def failed_in_sets(index: SetIndex, position: Cut, capacity: int) -> list[int]:
     return list(failed.search(1))
 
 
-def failed_in_ranges(index: RangeIndex, position: Cut, capacity: int) -> list[int]:
+def failed_in_ranges(index: RangeIndex, kept: dict[int, Region], position: Cut, capacity: int) -> list[int]:
     failed = blank(capacity)
     for slot in index.exclude(position, failed):
         assert not failed[slot], "what certainly fails is not in doubt"
-        failed[slot] = not index.admits(slot, position)
+        failed[slot] = not admits(kept[slot], position)
     return list(failed.search(1))
 
 
@@ -73,7 +73,8 @@ def test_a_set_index_excludes_what_does_not_admit_the_value(seed: int, changes: 
 @given(st.integers(0, 2**32), st.sampled_from((30, 300, 900)))
 def test_a_range_index_excludes_what_does_not_admit_the_value(seed: int, changes: int) -> None:
     """Bins are split and joined as slots come and go; certain and in doubt together stay exact."""
-    rng, index, kept = Random(seed), RangeIndex(CAPACITY), dict[int, Region]()
+    rng, kept = Random(seed), dict[int, Region]()
+    index = RangeIndex(CAPACITY, kept.__getitem__)
     for change in range(2 * changes):
         if kept and rng.random() < (0.2 if change < changes else 0.8):
             slot = rng.choice(sorted(kept))
@@ -84,7 +85,7 @@ def test_a_range_index_excludes_what_does_not_admit_the_value(seed: int, changes
             index.add(slot, kept[slot])
         if change % 10 == 0:
             position = position_of(random_value(rng))
-            assert failed_in_ranges(index, position, CAPACITY) == not_admitting(kept, position)
+            assert failed_in_ranges(index, kept, position, CAPACITY) == not_admitting(kept, position)
     for slot in sorted(kept):
         assert not index.is_empty()
         index.remove(slot, kept.pop(slot))
@@ -95,7 +96,7 @@ def test_a_range_index_excludes_what_does_not_admit_the_value(seed: int, changes
 def test_an_index_follows_a_change_of_capacity(a_set: bool) -> None:  # noqa: FBT001 - pytest passes it by name
     """Longer bitmaps have room for more slots, shorter ones for those that are left."""
     rng, kept = Random(7), dict[int, Region]()
-    sets, ranges = SetIndex(64), RangeIndex(64)
+    sets, ranges = SetIndex(64), RangeIndex(64, kept.__getitem__)
     index = sets if a_set else ranges
     for slot in range(1000):
         if slot % 64 == 0:
@@ -107,7 +108,7 @@ def test_an_index_follows_a_change_of_capacity(a_set: bool) -> None:  # noqa: FB
     index.resize(64)
     for _ in range(200):
         position = position_of(random_value(rng))
-        found = failed_in_sets(sets, position, 64) if a_set else failed_in_ranges(ranges, position, 64)
+        found = failed_in_sets(sets, position, 64) if a_set else failed_in_ranges(ranges, kept, position, 64)
         assert found == not_admitting(kept, position)
 
 
@@ -118,19 +119,21 @@ def test_few_slots_are_in_doubt_in_whatever_order_they_come(order: str) -> None:
     thresholds = {"ascending": list(range(count)), "descending": list(range(count, 0, -1))}.get(order)
     if thresholds is None:
         thresholds = Random(1).sample(range(count), count)
-    index = RangeIndex(count)
-    for slot, threshold in enumerate(thresholds):
-        index.add(slot, region(Constraint("x", Op.GT, threshold)))
+    regions = [region(Constraint("x", Op.GT, threshold)) for threshold in thresholds]
+    index = RangeIndex(count, regions.__getitem__)
+    for slot, each in enumerate(regions):
+        index.add(slot, each)
     assert index.bins() <= MAX_BINS
     assert max(len(index.exclude(position_of(value), blank(count))) for value in range(0, count, 37)) <= 300
 
 
 def test_few_values_leave_nothing_in_doubt() -> None:
     """Where many slots share the same few bounds, bins end at those bounds and every answer is certain."""
-    index = RangeIndex(4000)
     ops = (Op.GT, Op.GE, Op.LT, Op.LE, Op.NE)
-    for slot in range(4000):
-        index.add(slot, region(Constraint("x", ops[slot % 5], slot % 7)))
+    regions = [region(Constraint("x", ops[slot % 5], slot % 7)) for slot in range(4000)]
+    index = RangeIndex(4000, regions.__getitem__)
+    for slot, each in enumerate(regions):
+        index.add(slot, each)
     doubts = [len(index.exclude(position_of(value / 2), blank(4000))) for value in range(-2, 16)]
     assert max(doubts) <= 100, "at most the limit of a bin, where hundreds share each bound"
     assert index.bins() < 64
@@ -140,9 +143,12 @@ def test_few_values_leave_nothing_in_doubt() -> None:
 def test_bins_never_exceed_their_bound(holes: int) -> None:
     """Neither many regions nor regions with many holes can make an index of more bins than it may have."""
     rng, most = Random(3), 64
-    index = RangeIndex(6000 // holes, most)
-    for slot in range(6000 // holes):
-        index.add(slot, region(*(Constraint("x", Op.NE, rng.randrange(10**6)) for _ in range(holes))))
+    regions = [
+        region(*(Constraint("x", Op.NE, rng.randrange(10**6)) for _ in range(holes))) for _ in range(6000 // holes)
+    ]
+    index = RangeIndex(len(regions), regions.__getitem__, most)
+    for slot, each in enumerate(regions):
+        index.add(slot, each)
         assert index.bins() <= most
 
 
@@ -150,10 +156,11 @@ def test_bins_never_exceed_their_bound(holes: int) -> None:
 def test_an_index_with_all_its_bins_goes_on_sharing_doubt_among_them(order: str) -> None:
     """At the bound, bins that were made early are joined, so that none has more than five times its share."""
     count, most = 8000, 32
-    index = RangeIndex(count, most)
     thresholds = list(range(count)) if order == "ascending" else Random(2).sample(range(count), count)
-    for slot, threshold in enumerate(thresholds):
-        index.add(slot, region(Constraint("x", Op.GT, threshold)))
+    regions = [region(Constraint("x", Op.GT, threshold)) for threshold in thresholds]
+    index = RangeIndex(count, regions.__getitem__, most)
+    for slot, each in enumerate(regions):
+        index.add(slot, each)
         assert index.bins() <= most
     doubts = [len(index.exclude(position_of(value), blank(count))) for value in range(0, count, 17)]
     assert max(doubts) <= 5 * count // most
@@ -176,7 +183,8 @@ def test_an_index_gives_memory_back(a_set: bool) -> None:  # noqa: FBT001 - pyte
     """An index that has shrunk takes little more than one that never was larger."""
     rng = Random(9)
     kept = {slot: random_region(rng, a_set=a_set) for slot in range(4000)}
-    index, fresh = (SetIndex(4000), SetIndex(64)) if a_set else (RangeIndex(4000), RangeIndex(64))
+    region_of = kept.__getitem__
+    index, fresh = (SetIndex(4000), SetIndex(64)) if a_set else (RangeIndex(4000, region_of), RangeIndex(64, region_of))
     for slot, each in kept.items():
         index.add(slot, each)
     for slot in range(3999, 39, -1):
@@ -189,8 +197,8 @@ def test_an_index_gives_memory_back(a_set: bool) -> None:  # noqa: FBT001 - pyte
 
 def test_bins_are_joined_when_slots_have_gone() -> None:
     """An index that has shrunk does not keep the bins of its best days."""
-    index = RangeIndex(5000)
     kept = {slot: region(Constraint("x", Op.GT, slot)) for slot in range(5000)}
+    index = RangeIndex(5000, kept.__getitem__)
     for slot, each in kept.items():
         index.add(slot, each)
     most = index.bins()
@@ -198,7 +206,7 @@ def test_bins_are_joined_when_slots_have_gone() -> None:
         index.remove(slot, kept.pop(slot))
     assert most > 50
     assert index.bins() < 16
-    assert failed_in_ranges(index, position_of(4975), 5000) == not_admitting(kept, position_of(4975))
+    assert failed_in_ranges(index, kept, position_of(4975), 5000) == not_admitting(kept, position_of(4975))
 
 
 def test_fit_keeps_what_fits_and_adds_zeros() -> None:

@@ -12,13 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chapar.event import Event, EventId, event_id, origin_of, peek_id
+from chapar.event import Event, EventId, event_id, later, origin_of, peek_id, stamp_run
 from chapar.filter import Filter
+from chapar.limits import CLIENT_MTU, MAX_CLIENT_NAME
 from chapar.session import (
     PUBLISH_WINDOW,
     Acknowledge,
     ClientSession,
-    Close,
+    Closed,
     Deliver,
     Goodbye,
     Open,
@@ -30,19 +31,13 @@ from chapar.session import (
 from chapard.core.config import Config, QueuePolicy
 from chapard.core.effects import Answer, DeliveryRow, Drop, Effect, Loss, Reason, Save, SessionRow
 from chapard.core.outlet import Outlet
-from chapard.core.sessions import (
-    MAX_CLIENT_NAME,
-    NUMBER_BLOCK,
-    RECEIPTS_KEPT,
-    REFUSED_RETRIES,
-    TAKEN_KEPT,
-    Incoming,
-    Session,
-    Sessions,
-)
+from chapard.core.session import Incoming, Session, Waiting
+from chapard.core.sessions import RECEIPTS_KEPT, REFUSED_RETRIES, RETURN_TIME, SAVE_DELAY, TAKEN_KEPT, Sessions
 from chapard.core.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from chapar.session import Message
 
 HERE = 3
@@ -57,7 +52,33 @@ def incoming(
 ) -> Incoming:
     """Event `sequence` of an origin as it reaches the home, real-time unless it says otherwise."""
     made = Event(subject="a", lifetime=lifetime, persistent=persistent).accepted(id=event_id(origin, 1, sequence))
-    return Incoming(made, made.encode(), now + lifetime if lifetime else inf, 2, "realtime")
+    return Incoming(made, (made.encode(),), now + lifetime if lifetime else inf, 2, "realtime")
+
+
+def realtime_run(first: int, count: int, origin: int = 0, size: int = 0) -> Incoming:
+    """Real-time events from `first` on, with all but the payload in common."""
+    made = Event(subject="a")
+    bodies = stamp_run(made.head(), event_id(origin, 1, first), [bytes(size)] * count)
+    return Incoming(made.accepted(id=event_id(origin, 1, 0)), bodies, inf, 2, "realtime")
+
+
+def id_of(item: Incoming) -> EventId:
+    return peek_id(item.bodies[0])
+
+
+def apart(item: Incoming) -> list[Incoming]:
+    """The events of a run, each by itself."""
+    return [item._replace(bodies=(body,)) for body in item.bodies]
+
+
+def ids_of(runs: Iterable[Waiting]) -> list[EventId]:
+    return [peek_id(body) for run in runs for body in run.bodies]
+
+
+def waiting_numbers(session: Session) -> list[int]:
+    """The delivery numbers of everything under way and waiting."""
+    runs = (*session.flight, *session.queue)
+    return [number for run in runs for number in range(run.number, run.last + 1)]
 
 
 class Desk:
@@ -68,11 +89,13 @@ class Desk:
         self.disk: dict[str, bytes] = {}
         self.effects: list[Effect] = []
         self._rng = Random(seed)
+        self.incarnation = 0
         self._start(NOW)
 
     def _start(self, now: float) -> None:
+        self.incarnation += 1
         self.outlet = Outlet()
-        self.sessions = Sessions(HERE, self.config, self.outlet, Store(self.outlet), self._rng)
+        self.sessions = Sessions(HERE, self.incarnation, self.config, self.outlet, Store(self.outlet), self._rng)
         self.sessions.restore(self.disk, now)
 
     def restart(self, now: float) -> None:
@@ -103,10 +126,13 @@ class Desk:
     def messages(self) -> list[Message]:
         return [answer.message for answer in self.said(Answer)]
 
-    def open(self, client: str = "c", epoch: int = 0, now: float = NOW) -> Session:
-        session = self.sessions.open(client, epoch, now)
+    def open(self, client: str = "c", epoch: int = 0, now: float = NOW, floor: int = 1) -> Session:
+        session = self.sessions.open(client, epoch, floor, now)
         assert session is not None
         return session
+
+    def acknowledge(self, session: Session, number: int, now: float = NOW) -> None:
+        self.sessions.acknowledge(session, Acknowledge(self.incarnation, number), now)
 
     def subscribed(self, client: str = "c") -> Session:
         """A client that is ON and wants everything with subject a."""
@@ -121,7 +147,11 @@ def deliveries(messages: list[Message]) -> list[Deliver]:
 
 
 def numbers(messages: list[Message]) -> list[tuple[int, int]]:
-    return [(delivery.after, delivery.number) for delivery in deliveries(messages)]
+    """What every delivery follows, and its number, run by run."""
+    found = []
+    for after, number, bodies in ((each.after, each.number, each.bodies) for each in deliveries(messages)):
+        found += [(after if place == 0 else number + place - 1, number + place) for place in range(len(bodies))]
+    return found
 
 
 # Against a model
@@ -139,15 +169,37 @@ class Model:
     latest: dict[int, EventId] = field(default_factory=dict)
     lost: Counter[tuple[EventId, Reason]] = field(default_factory=Counter)
     refused: dict[EventId, float] = field(default_factory=dict)
+    saved: set[EventId] = field(default_factory=set)
+    """What of the queue is on the disk."""
+    latest_saved: dict[int, EventId] = field(default_factory=dict)
+
+    def off(self) -> None:
+        if self.is_on:
+            self.is_on = False
+            self.saved |= {id_of(each) for each in self.queue}
+            self.save_marks()
+
+    def save_marks(self) -> None:
+        self.latest_saved = dict(self.latest)
+
+    def restart(self) -> None:
+        """What was not on the disk is gone without a word: real-time events under way to a client that was ON."""
+        self.is_on, self.left = False, 0
+        self.queue = [each for each in self.queue if id_of(each) in self.saved]
+        self.latest = dict(self.latest_saved)
+        for id_ in (id_of(each) for each in self.queue if not each.is_memorised):
+            self.latest[origin_of(id_)] = max(id_, self.latest.get(origin_of(id_), id_))
+        self.refused.clear()
 
     def give(self, item: Incoming, now: float) -> bool:
         """Whether the home may confirm it."""
+        id_ = id_of(item)
         if item.is_memorised:
-            if item.event_id in self.taken:
+            if id_ in self.taken:
                 return True
-        elif item.event_id <= self.latest.get(origin_of(item.event_id), b""):
-            if item.event_id != self.latest[origin_of(item.event_id)]:
-                self.lost[item.event_id, Reason.LATE] += 1
+        elif id_ <= self.latest.get(origin_of(id_), b""):
+            if id_ != self.latest[origin_of(id_)]:
+                self.lost[id_, Reason.LATE] += 1
             return True
         if item.is_memorised and self._goes_behind(item, now):
             return False
@@ -161,36 +213,37 @@ class Model:
             if policy is QueuePolicy.OLDEST and self.left < len(self.queue):
                 self._drop([self.queue[self.left]], Reason.QUEUE_FULL)
             else:
-                self.lost[item.event_id, Reason.QUEUE_FULL] += 1
+                self.lost[id_, Reason.QUEUE_FULL] += 1
                 self._remember(item)
                 return True
         self._remember(item)
         self.queue.append(item)
-        self.pump(now)
+        if item.is_memorised or not self.is_on:
+            self.saved.add(id_)
         return True
 
     def _refuse(self, item: Incoming, now: float) -> None:
-        self.refused[item.event_id] = now + REFUSED_RETRIES * self.config.serve_retry
+        self.refused[id_of(item)] = now + REFUSED_RETRIES * self.config.serve_retry
 
     def _goes_behind(self, item: Incoming, now: float) -> bool:
         """What was refused comes again, and before what its publisher said later."""
-        waiting = {each for each, until in self.refused.items() if until > now and each < item.event_id}
-        if any(origin_of(each) == origin_of(item.event_id) for each in waiting):
+        waiting = {each for each, until in self.refused.items() if until > now and each < id_of(item)}
+        if any(origin_of(each) == origin_of(id_of(item)) for each in waiting):
             self._refuse(item, now)
             return True
-        self.refused.pop(item.event_id, None)
+        self.refused.pop(id_of(item), None)
         return False
 
     def _remember(self, item: Incoming) -> None:
         if item.is_memorised:
-            self.taken.add(item.event_id)
+            self.taken.add(id_of(item))
         else:
-            self.latest[origin_of(item.event_id)] = item.event_id
+            self.latest[origin_of(id_of(item))] = id_of(item)
 
     def _drop(self, items: list[Incoming], reason: Reason) -> None:
         for item in items:
             self.queue.remove(item)
-            self.lost[item.event_id, reason] += 1
+            self.lost[id_of(item), reason] += 1
 
     def pump(self, now: float) -> None:
         while self.is_on and self.left < min(len(self.queue), self.config.session_window):
@@ -202,18 +255,28 @@ class Model:
 
 @dataclass
 class Client:
-    """What one client has got, from a home that may repeat itself but never contradict itself."""
+    """What one client has got, from a home that may repeat itself but never contradict itself within one life."""
 
     bodies: dict[int, bytes] = field(default_factory=dict)
+    """By number, in this life of the daemon."""
     order: list[int] = field(default_factory=list)
     acknowledged: int = 0
+    got: list[EventId] = field(default_factory=list)
+    """In all lives, without what came again."""
+
+    def restarted(self) -> None:
+        self.bodies, self.order, self.acknowledged = {}, [], 0
 
     def take(self, desk: Desk) -> None:
         for delivery in deliveries(desk.messages()):
-            assert self.bodies.setdefault(delivery.number, delivery.body) == delivery.body
-            if delivery.number not in self.order:
-                assert delivery.number > max(self.order, default=0)
-                self.order.append(delivery.number)
+            assert delivery.incarnation == desk.incarnation
+            for number, body in enumerate(delivery.bodies, delivery.number):
+                assert self.bodies.setdefault(number, body) == body
+                if number not in self.order:
+                    assert number > max(self.order, default=0)
+                    self.order.append(number)
+                    if peek_id(body) not in self.got:
+                        self.got.append(peek_id(body))
 
 
 def runs(of: st.SearchStrategy[Act], limit: int) -> st.SearchStrategy[list[Act]]:
@@ -223,6 +286,7 @@ def runs(of: st.SearchStrategy[Act], limit: int) -> st.SearchStrategy[list[Act]]
 
 act = st.one_of(
     st.tuples(st.just("realtime"), st.integers(0, 2), st.integers(1, 12)),
+    st.tuples(st.just("run"), st.integers(2, 8), st.integers(1, 12)),
     st.tuples(st.just("lifetime"), st.integers(0, 2), st.integers(20, 30)),
     st.tuples(st.just("persistent"), st.integers(0, 2), st.integers(40, 50)),
     st.tuples(st.just("ack"), st.integers(0, 3), st.just(0)),
@@ -236,7 +300,7 @@ act = st.one_of(
 @settings(max_examples=250, deadline=None)
 @given(runs(act, 60), st.sampled_from(QueuePolicy))
 def test_a_session_is_what_the_model_says(acts: list[Act], policy: QueuePolicy) -> None:
-    """Queue, window, policy, order and losses, through ON, OFF and restarts; no number is ever used twice."""
+    """Queue, window, policy, order and losses, through ON, OFF and restarts; no number means two things in one life."""
     config = replace(CONFIG, queue_policy=policy, keep_alive=1e9)
     desk, model, client = Desk(config), Model(config), Client()
     desk.subscribed()
@@ -248,37 +312,40 @@ def test_a_session_is_what_the_model_says(acts: list[Act], policy: QueuePolicy) 
         if kind in ("realtime", "lifetime", "persistent"):
             item = incoming(two, one, lifetime=5 if kind == "lifetime" else 0, persistent=kind == "persistent", now=now)
             assert desk.sessions.take(item, now) == model.give(item, now)
+        elif kind == "run":
+            assert desk.sessions.take(realtime_run(two, one), now)
+            assert all([model.give(each, now) for each in apart(realtime_run(two, one))])  # noqa: C419 - all are given
         elif kind == "ack" and model.is_on and client.order:
             client.acknowledged = max(client.acknowledged, client.order[-1 - min(one, len(client.order) - 1)])
-            taken = sum(1 for number in client.order if number <= client.acknowledged)
-            model.queue, model.left = acknowledged(model, client, taken)
-            desk.sessions.acknowledge(session, Acknowledge(session.epoch, client.acknowledged), now)
-            model.pump(now)
+            model.queue, model.left = acknowledged(model, client)
+            desk.acknowledge(session, client.acknowledged, now)
         elif kind == "on":
-            desk.sessions.open("c", session.epoch, now)
+            desk.open("c", session.epoch, now)
             model.is_on = True
-            model.pump(now)
         elif kind == "off":
             desk.sessions.close("c", now)
-            model.is_on = False
+            model.off()
         elif kind == "restart":
             client.take(desk)
+            client.restarted()
             desk.restart(now)
-            model.is_on, model.left = False, 0
-            model.refused.clear()
+            model.restart()
         elif kind == "wait":
             now += one
             desk.sessions.tick(now)
+            model.save_marks()
+        if kind in ("realtime", "lifetime", "persistent", "run", "ack", "on"):
+            model.pump(now)
         client.take(desk)
         compare(desk, model)
     catch_up(desk, model, client, now)
 
 
-def acknowledged(model: Model, client: Client, taken: int) -> tuple[list[Incoming], int]:
+def acknowledged(model: Model, client: Client) -> tuple[list[Incoming], int]:
     """The queue without what the client has: the events among those that left whose deliveries it confirmed."""
-    done = {client.bodies[number] for number in client.order[:taken]}
+    done = {client.bodies[number] for number in client.order if number <= client.acknowledged}
     count = 0
-    while count < model.left and model.queue[count].body in done:
+    while count < model.left and model.queue[count].bodies[0] in done:
         count += 1
     return model.queue[count:], model.left - count
 
@@ -286,9 +353,14 @@ def acknowledged(model: Model, client: Client, taken: int) -> tuple[list[Incomin
 def compare(desk: Desk, model: Model) -> None:
     session = desk.sessions.get("c")
     assert session is not None
-    assert [each.incoming.event_id for each in session.queue] == [each.event_id for each in model.queue]
-    assert session.in_flight == model.left <= desk.config.session_window
-    assert len(session.queue) <= desk.config.session_queue
+    assert ids_of((*session.flight, *session.queue)) == [id_of(each) for each in model.queue]
+    bodies = [body for run in (*session.flight, *session.queue) for body in run.bodies]
+    assert (session.events, session.bytes) == (len(bodies), sum(map(len, bodies)))
+    in_flight = [body for run in session.flight for body in run.bodies]
+    assert (session.flight_events, session.flight_bytes) == (len(in_flight), sum(map(len, in_flight)))
+    assert session.flight_events == model.left <= desk.config.session_window
+    assert session.events <= desk.config.session_queue
+    assert {key for key in desk.disk if key.startswith("queue/")} == {f"queue/c/{n:012d}" for n in session.saved}
     losses = [effect for effect in desk.effects if isinstance(effect, Loss)]
     assert Counter((loss.event_id, loss.reason) for loss in losses) == model.lost
     assert all(loss.client == "c" and loss.homes.indexes() == [HERE] for loss in losses)
@@ -297,22 +369,14 @@ def compare(desk: Desk, model: Model) -> None:
 def catch_up(desk: Desk, model: Model, client: Client, now: float) -> None:
     """A client that stays ON and confirms gets all that lives, in order; then nothing is left, in memory or on disk."""
     session = desk.open(epoch=0, now=now)
-    model.is_on = True
-    model.pump(now)
     for _ in range(2 * desk.config.session_queue):
         client.take(desk)
-        desk.sessions.acknowledge(session, Acknowledge(session.epoch, max(client.order, default=0)), now)
+        desk.acknowledge(session, max(client.order, default=0), now)
     client.take(desk)
-    got = [peek_id(client.bodies[number]) for number in client.order]
-    assert not session.queue
+    assert session.events == session.bytes == session.flight_events == session.flight_bytes == 0
     assert session.retry_at is None
-    assert {each.event_id for each in model.queue if each.expiry > now} <= set(got)
+    assert {id_of(each) for each in model.queue if each.expiry > now} <= set(client.got)
     assert not any(key.startswith("queue/") for key in desk.disk)
-    assert len(got) == len(set(got))
-    for origin in range(3):
-        for low, high in ((1, 12), (20, 50)):
-            of_kind = [each for each in got if origin_of(each) == origin and low <= each[-1] <= high]
-            assert low >= 20 or of_kind == sorted(of_kind)
 
 
 # Both ends together
@@ -330,7 +394,7 @@ class Wire:
 
     def __init__(self, seed: int) -> None:
         self.desk = Desk(replace(CONFIG, session_queue=50, keep_alive=1e9), seed)
-        self.client = ClientSession()
+        self.client = ClientSession("c")
         self.client.subscribe(Filter(subject="a"))
         self.rng = Random(seed)
         self.got: list[EventId] = []
@@ -338,7 +402,7 @@ class Wire:
         self.up = False
 
     def connect(self) -> None:
-        self.client.open()
+        self.client.open(self.now)
         self.up = True
 
     def cut(self) -> None:
@@ -349,28 +413,28 @@ class Wire:
     def exchange(self, loss: float = 0.0) -> None:
         """Carry messages both ways until both ends are silent; deliveries and their confirmations may get lost."""
         for _ in range(50):
-            requests = self.client.requests()
+            requests = self.client.requests(self.now)
             for request in requests if self.up else ():
                 self._ask(request, loss)
             messages = self.desk.messages()
             for message in messages if self.up else ():
                 if isinstance(message, Deliver) and self.rng.random() < loss:
                     continue
-                self.got += [peek_id(event.encode()) for event in self.client.received(message)]
+                for number, event in self.client.received(message, self.now):
+                    self.client.consumed(number)
+                    self.got.append(peek_id(event.encode()))
             if not requests and not messages:
                 return
 
     def _ask(self, request: object, loss: float) -> None:
         session = self.desk.sessions.get("c")
         match request:
-            case Open(epoch):
-                self.desk.sessions.open("c", epoch, self.now)
+            case Open(client, epoch, floor, lasting):
+                self.desk.sessions.open(client, epoch, floor, self.now, lasting=lasting)
             case Subscribe(number, filter_) if session is not None:
                 self.desk.sessions.subscribe(session, number, filter_)
             case Acknowledge() if session is not None and self.rng.random() >= loss:
                 self.desk.sessions.acknowledge(session, request, self.now)
-            case Close():
-                self.desk.sessions.close("c", self.now)
 
 
 @settings(max_examples=150, deadline=None)
@@ -385,9 +449,9 @@ def test_nothing_reaches_the_application_twice(steps: list[Act], loss: float, se
         if kind in ("event", "kept"):
             item = incoming(sequence, origin, persistent=kind == "kept")
             if kind == "kept":
-                kept[item.event_id] = item
+                kept[id_of(item)] = item
             wire.desk.sessions.take(item, wire.now)
-            given_.add(item.event_id)
+            given_.add(id_of(item))
         elif kind == "connect":
             wire.connect()
         elif kind == "break":
@@ -410,7 +474,7 @@ def test_nothing_reaches_the_application_twice(steps: list[Act], loss: float, se
     assert set(kept) <= set(wire.got) <= given_
     session = wire.desk.sessions.get("c")
     assert session is not None
-    assert not session.queue
+    assert not session.events
 
 
 # Coming and going
@@ -427,8 +491,8 @@ def test_a_session_outlives_its_connections_and_the_daemon() -> None:
     assert desk.messages() == []
     desk.open(epoch=epoch)
     opened, *rest = desk.messages()
-    assert opened == Opened(epoch, resumed=True, published=0, subscriptions=(1,))
-    assert [peek_id(each.body) for each in deliveries(rest)] == [event_id(0, 1, 1), event_id(0, 1, 2)]
+    assert opened == Opened(epoch, desk.incarnation, resumed=True, node=HERE, published=0, subscriptions=(1,))
+    assert [peek_id(body) for each in deliveries(rest) for body in each.bodies] == [event_id(0, 1, n) for n in (1, 2)]
 
 
 def test_silence_for_the_keep_alive_time_means_off() -> None:
@@ -469,7 +533,7 @@ def test_a_daemon_that_stops_says_goodbye_to_whoever_is_on() -> None:
     desk.drain()
     desk.sessions.goodbye()
     assert [answer for answer in desk.said(Answer) if isinstance(answer.message, Goodbye)] == [
-        Answer("on", Goodbye(), after_save=False)
+        Answer("on", Goodbye(), after_save=True)
     ]
     assert not any(session.is_on for session in desk.sessions.all())
     assert desk.sessions.next_deadline() is None
@@ -479,7 +543,7 @@ def test_a_daemon_that_stops_says_goodbye_to_whoever_is_on() -> None:
 def test_a_name_that_cannot_be_a_key_is_refused(name: str) -> None:
     """Names are parts of keys on the disk; the client is told what a name is."""
     desk = Desk()
-    assert desk.sessions.open(name, 0, NOW) is None
+    assert desk.sessions.open(name, 0, 1, NOW) is None
     (refused,) = desk.messages()
     assert isinstance(refused, Refused)
     assert "name" in refused.reason
@@ -492,10 +556,10 @@ def test_sessions_are_bounded() -> None:
     for n in range(4):
         desk.open(f"c{n}")
     desk.drain()
-    assert desk.sessions.open("more", 0, NOW) is None
+    assert desk.sessions.open("more", 0, 1, NOW) is None
     drops = desk.said(Drop)
     assert [(drop.reason, drop.client) for drop in drops] == [(Reason.SESSION_LIMIT, "more")]
-    assert desk.sessions.open("c2", 0, NOW) is not None
+    assert desk.sessions.open("c2", 0, 1, NOW) is not None
     assert len(desk.sessions) == 4
 
 
@@ -515,7 +579,7 @@ def test_a_window_of_deliveries_is_repeated_until_confirmed() -> None:
     for repetition in (1, 2, 3):
         desk.sessions.tick(NOW + repetition * CONFIG.session_retry)
         assert numbers(desk.messages()) == window
-    desk.sessions.acknowledge(session, Acknowledge(session.epoch, 2), NOW + 3.5)
+    desk.acknowledge(session, 2, NOW + 3.5)
     assert numbers(desk.messages()) == [(3, 4), (4, 5)]
     assert desk.sessions.next_deadline() == NOW + 3.5 + CONFIG.session_retry
 
@@ -541,23 +605,26 @@ def test_nothing_is_repeated_to_a_client_that_is_off() -> None:
     desk.sessions.take(incoming(1), NOW)
     desk.sessions.close("c", NOW)
     desk.drain()
-    assert desk.sessions.next_deadline() is None
     desk.sessions.tick(NOW + 10)
+    assert desk.sessions.next_deadline() is None
     assert desk.messages() == []
-    desk.sessions.open("c", session.epoch, NOW + 20)
+    desk.open("c", session.epoch, NOW + 20)
     assert numbers(desk.messages()) == [(0, 1)]
-    assert desk.sessions.next_deadline() == NOW + 20 + CONFIG.session_retry
+    desk.sessions.tick(NOW + 20 + CONFIG.session_retry - 0.1)
+    assert desk.messages() == []
+    desk.sessions.tick(NOW + 20 + CONFIG.session_retry)
+    assert numbers(desk.messages()) == [(0, 1)]
 
 
-def test_a_confirmation_of_another_epoch_is_ignored() -> None:
+def test_a_confirmation_of_another_life_is_ignored() -> None:
     """It is about a numbering that is no more."""
     desk = Desk()
     session = desk.subscribed()
     desk.sessions.take(incoming(1), NOW)
-    desk.sessions.acknowledge(session, Acknowledge(session.epoch + 1, 1), NOW)
-    assert len(session.queue) == 1
-    desk.sessions.acknowledge(session, Acknowledge(session.epoch, 1), NOW)
-    assert len(session.queue) == 0
+    desk.sessions.acknowledge(session, Acknowledge(desk.incarnation + 1, 1), NOW)
+    assert session.events == 1
+    desk.acknowledge(session, 1)
+    assert session.events == 0
 
 
 def test_a_delivery_follows_the_one_before_it_that_is_still_to_come() -> None:
@@ -568,10 +635,10 @@ def test_a_delivery_follows_the_one_before_it_that_is_still_to_come() -> None:
     lifetimes = [0, 5, 0, 5, 0, 5, 0, 0]
     for sequence, lifetime in enumerate(lifetimes, start=1):
         desk.sessions.take(incoming(sequence, lifetime=lifetime), NOW)
-    assert [each.number for each in session.queue] == [3, 4, 5, 6, 7, 8]
+    assert waiting_numbers(session) == [3, 4, 5, 6, 7, 8]
     for epoch in (session.epoch, 0):
         desk.restart(NOW + 10)
-        desk.sessions.open("c", epoch, NOW + 10)
+        desk.open("c", epoch, NOW + 10)
         assert numbers(desk.messages()) == [(0, 3), (3, 5), (5, 7)]
 
 
@@ -581,13 +648,13 @@ def test_a_client_without_memory_gets_what_waits() -> None:
     session = desk.subscribed()
     for sequence in (1, 2):
         desk.sessions.take(incoming(sequence), NOW)
-    desk.sessions.acknowledge(session, Acknowledge(session.epoch, 1), NOW)
+    desk.acknowledge(session, 1, NOW)
     desk.drain()
-    client = ClientSession()
-    client.open()
-    desk.sessions.open("c", 0, NOW)
-    events = [event for message in desk.messages() for event in client.received(message)]
-    assert [event.id for event in events] == [event_id(0, 1, 2)]
+    client = ClientSession("c")
+    client.open(NOW)
+    desk.open("c")
+    arrivals = [arrival for message in desk.messages() for arrival in client.received(message, NOW)]
+    assert [event.id for _, event in arrivals] == [event_id(0, 1, 2)]
 
 
 def test_events_go_to_every_client_that_wants_them() -> None:
@@ -624,7 +691,7 @@ def test_a_delivery_is_recorded_with_its_waiting_time() -> None:
     session = desk.subscribed()
     desk.sessions.close("c", NOW)
     desk.sessions.take(incoming(1, origin=5), NOW)
-    desk.sessions.open("c", session.epoch, NOW + 2.5)
+    desk.open("c", session.epoch, NOW + 2.5)
     desk.sessions.tick(NOW + 10)
     rows = [effect for effect in desk.drain() if isinstance(effect, DeliveryRow)]
     assert rows == [DeliveryRow("c", event_id(5, 1, 1), 5, 2, "realtime", 2_500_000)]
@@ -669,10 +736,10 @@ def test_refusal_keeps_a_memorised_event_with_the_brokers() -> None:
     drops = [effect for effect in drained if isinstance(effect, Drop)]
     assert [(drop.reason, drop.client, drop.event_id) for drop in drops] == [(Reason.QUEUE_FULL, "c", None)]
     session = desk.open()
-    desk.sessions.acknowledge(session, Acknowledge(session.epoch, 3), NOW)
+    desk.acknowledge(session, 3, NOW)
     assert not desk.sessions.is_blocked_for(Event(subject="a"), NOW)
     assert desk.sessions.take(late, NOW)
-    assert session.queue[-1].incoming.event_id == late.event_id
+    assert ids_of(session.queue)[-1:] == [id_of(late)]
 
 
 def test_a_refused_event_keeps_its_place_for_a_while() -> None:
@@ -681,7 +748,7 @@ def test_a_refused_event_keeps_its_place_for_a_while() -> None:
     one, two, three = (incoming(n, 1, persistent=True) for n in (1, 2, 3))
     assert not desk.sessions.take(one, NOW)
     session = desk.open()
-    desk.sessions.acknowledge(session, Acknowledge(session.epoch, 3), NOW)
+    desk.acknowledge(session, 3, NOW)
     assert not desk.sessions.take(two, NOW)
     assert desk.sessions.take(incoming(2, 2, persistent=True), NOW)
     assert desk.sessions.take(one, NOW)
@@ -689,7 +756,7 @@ def test_a_refused_event_keeps_its_place_for_a_while() -> None:
     assert not desk.sessions.take(three, NOW)
     desk.drain()
     patience = REFUSED_RETRIES * CONFIG.serve_retry
-    desk.sessions.acknowledge(session, Acknowledge(session.epoch, 6), NOW)
+    desk.acknowledge(session, 6, NOW)
     four = incoming(4, 1, persistent=True)
     assert not desk.sessions.take(four, NOW + patience - 1)
     assert desk.sessions.take(four, NOW + 2 * patience)
@@ -721,7 +788,7 @@ def test_what_has_left_is_not_dropped() -> None:
         desk.sessions.take(incoming(sequence), NOW)
     losses = desk.said(Loss)
     assert [(loss.event_id, loss.reason) for loss in losses] == [(event_id(0, 1, 4), Reason.QUEUE_FULL)]
-    assert [each.number for each in session.queue] == [1, 2, 3]
+    assert waiting_numbers(session) == [1, 2, 3]
 
 
 def test_the_expired_make_room_before_the_living() -> None:
@@ -736,26 +803,97 @@ def test_the_expired_make_room_before_the_living() -> None:
     losses = desk.said(Loss)
     assert sorted(loss.event_id for loss in losses) == [event_id(0, 1, n) for n in (1, 3, 5)]
     assert {loss.reason for loss in losses} == {Reason.EXPIRED}
-    assert [each.number for each in session.queue] == [2, 4, 6]
+    assert waiting_numbers(session) == [2, 4, 6]
 
 
 # What is remembered
 
 
-def test_numbers_are_reserved_in_blocks() -> None:
-    """One write for a thousand deliveries; a restart starts behind the block, so that no number is used twice."""
-    desk = Desk(replace(CONFIG, session_queue=2000))
+def test_every_life_of_the_daemon_numbers_afresh() -> None:
+    """Numbers are not kept: an empty queue starts at 1 again, under another incarnation; what waits keeps its order."""
+    desk = Desk()
     session = desk.subscribed()
-    for sequence in range(1, 1101):
-        desk.sessions.take(incoming(sequence), NOW)
-    writes = [save for save in desk.said(Save) if save.key == "session/c"]
-    assert len(writes) == 2
-    used = session.number
+    for sequence in (1, 2, 3):
+        desk.sessions.take(incoming(sequence, persistent=True), NOW)
+    desk.acknowledge(session, 3)
     desk.restart(NOW)
-    desk.sessions.take(incoming(2000), NOW)
+    desk.open("c", session.epoch)
+    desk.sessions.take(incoming(4, persistent=True), NOW)
+    (delivery,) = deliveries(desk.messages())
+    assert (delivery.incarnation, delivery.number, delivery.after) == (desk.incarnation, 1, 0)
+
+
+def test_memorised_events_are_on_the_disk_before_they_leave_and_until_they_are_acknowledged() -> None:
+    """With the mark that they were given; what a crash leaves in the queue comes again, and is not taken again."""
+    desk = Desk()
+    session = desk.subscribed()
+    desk.sessions.take(incoming(1, persistent=True), NOW)
+    saves = [save.key for save in desk.said(Save)]
+    assert saves == [f"taken/c/{event_id(0, 1, 1).hex()}", "queue/c/000000000001"]
+    desk.restart(NOW)
+    desk.open("c", session.epoch)
+    desk.sessions.take(incoming(1, persistent=True), NOW)
+    assert numbers(desk.messages()) == [(0, 1)]
     again = desk.sessions.get("c")
     assert again is not None
-    assert used < again.number <= used + NUMBER_BLOCK + 1
+    desk.acknowledge(again, 1)
+    desk.restart(NOW)
+    desk.open("c", session.epoch)
+    desk.sessions.take(incoming(1, persistent=True), NOW)
+    assert numbers(desk.messages()) == []
+
+
+@pytest.mark.parametrize("way", ["close", "silence", "goodbye"])
+def test_real_time_events_are_saved_when_their_client_goes_off(way: str) -> None:
+    """And at once while it is OFF; while it is ON the disk has nothing to do with them."""
+    desk = Desk()
+    desk.subscribed()
+    desk.sessions.take(realtime_run(1, 2), NOW)
+    assert desk.said(Save) == []
+    match way:
+        case "close":
+            desk.sessions.close("c", NOW)
+        case "silence":
+            desk.sessions.tick(NOW + CONFIG.keep_alive)
+        case _:
+            desk.sessions.goodbye()
+    desk.drain()
+    desk.sessions.take(incoming(3), NOW)
+    desk.restart(NOW)
+    session = desk.sessions.get("c")
+    assert session is not None
+    assert ids_of(session.queue) == [event_id(0, 1, n) for n in (1, 2, 3)]
+    assert session.latest == {0: event_id(0, 1, 3)}
+
+
+def test_a_crash_takes_real_time_events_that_were_under_way() -> None:
+    """They are delivered at most once; the memorised ones among them stay."""
+    desk = Desk()
+    desk.subscribed()
+    desk.sessions.take(incoming(1), NOW)
+    desk.sessions.take(incoming(2, persistent=True), NOW)
+    desk.restart(NOW)
+    session = desk.sessions.get("c")
+    assert session is not None
+    assert ids_of(session.queue) == [event_id(0, 1, 2)]
+
+
+def test_what_a_session_was_given_last_is_saved_soon() -> None:
+    """One write per publisher within `SAVE_DELAY`, however many events came; a restart then knows what is late."""
+    desk = Desk(replace(CONFIG, session_queue=1000))
+    desk.subscribed()
+    for sequence in range(1, 101):
+        desk.sessions.take(incoming(sequence, sequence % 2), NOW)
+    assert desk.sessions.next_deadline() == NOW + SAVE_DELAY
+    desk.sessions.tick(NOW + SAVE_DELAY)
+    assert [save.key for save in desk.said(Save)] == ["latest/c/0", "latest/c/1"]
+    desk.restart(NOW)
+    desk.sessions.take(incoming(100, 0), NOW)
+    desk.sessions.take(incoming(97, 1), NOW)
+    desk.sessions.take(incoming(101, 1), NOW)
+    session = desk.sessions.get("c")
+    assert session is not None
+    assert ids_of(session.queue) == [event_id(1, 1, 101)]
 
 
 def test_what_was_given_is_forgotten_when_nobody_can_offer_it() -> None:
@@ -826,28 +964,228 @@ def test_subscriptions_of_a_client_are_bounded() -> None:
     assert (refused.number, "2" in refused.reason) == (3, True)
 
 
+def receipts_for(desk: Desk, session: Session, number: int, count: int) -> list[Message]:
+    desk.drain()
+    desk.sessions.receipts_again(session, number, count)
+    return desk.messages()
+
+
 def test_a_receipt_can_be_repeated_for_more_than_a_window_of_publications() -> None:
     """Across a restart too; the oldest are forgotten; a client that does not know the session gets none of them."""
     desk = Desk()
     session = desk.open()
-    for number in range(1, RECEIPTS_KEPT + 11):
-        desk.sessions.accepted(session, number, event_id(HERE, 1, number), after_save=True)
-    assert desk.said(Answer)[-1] == Answer(
-        "c", Receipt(RECEIPTS_KEPT + 10, event_id(HERE, 1, RECEIPTS_KEPT + 10)), after_save=True
-    )
+    last = RECEIPTS_KEPT + 10
+    for number in range(1, last + 1, 2):
+        desk.sessions.accepted(session, number, event_id(HERE, 1, number), 2, after_save=True)
+    assert desk.said(Answer)[-1] == Answer("c", Receipt(last - 1, event_id(HERE, 1, last - 1), 2), after_save=True)
     desk.restart(NOW)
     again = desk.open(epoch=session.epoch)
-    assert desk.sessions.receipt_of(again, 10) is None
-    known = [number for number in range(11, RECEIPTS_KEPT + 11) if desk.sessions.receipt_of(again, number)]
-    assert len(known) == RECEIPTS_KEPT > PUBLISH_WINDOW
-    assert desk.sessions.receipt_of(again, 11) == event_id(HERE, 1, 11)
     (opened, *_) = desk.messages()
-    assert opened == Opened(session.epoch, resumed=True, published=RECEIPTS_KEPT + 10, subscriptions=())
+    assert opened == Opened(session.epoch, 2, resumed=True, node=HERE, published=last, subscriptions=())
+    known = receipts_for(desk, again, 1, last)
+    refused = [each.number for each in known if isinstance(each, Refused)]
+    receipts = [each for each in known if isinstance(each, Receipt)]
+    assert refused == list(range(1, 11))
+    assert [(each.number, each.id, each.length) for each in receipts] == [
+        (number, event_id(HERE, 1, number), 2) for number in range(11, last, 2)
+    ]
+    assert sum(each.length for each in receipts) == RECEIPTS_KEPT > PUBLISH_WINDOW
     fresh = desk.open(epoch=0)
     (opened, *_) = desk.messages()
-    assert opened == Opened(session.epoch, resumed=False, published=0, subscriptions=())
-    assert desk.sessions.receipt_of(fresh, 20) is None
+    assert opened == Opened(session.epoch, 2, resumed=False, node=HERE, published=0, subscriptions=())
+    assert not any(isinstance(each, Receipt) for each in receipts_for(desk, fresh, 1, last))
     assert "published/c" not in desk.disk
+
+
+accepted_runs = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 5)), max_size=8)
+
+
+@given(accepted_runs, st.integers(1, 30), st.integers(1, 30))
+def test_what_was_answered_before_gets_the_same_answer(gaps: list[tuple[int, int]], number: int, count: int) -> None:
+    """Whatever stretch is asked about again, each number once: its own id, or that it was refused; after the disk."""
+    desk = Desk()
+    session = desk.open()
+    ids: dict[int, EventId] = {}
+    place = 1
+    for gap, length in gaps:
+        first = event_id(HERE, 1, 10 * place)
+        ids |= {place + gap + n: later(first, n) for n in range(length)}
+        desk.sessions.accepted(session, place + gap, first, length, after_save=False)
+        place += gap + length
+    desk.drain()
+    desk.sessions.receipts_again(session, number, count)
+    told: dict[int, EventId | None] = {}
+    for answer in desk.said(Answer):
+        match answer.message:
+            case Receipt(first_number, first, length):
+                assert answer.after_save
+                again: dict[int, EventId | None] = {first_number + n: later(first, n) for n in range(length)}
+            case Refused(first_number, _):
+                again = {first_number: None}
+            case _:
+                raise AssertionError(answer)
+        assert not again.keys() & told.keys()
+        told |= again
+    assert told == {each: ids.get(each) for each in range(number, number + count)}
+
+
+def test_a_client_says_below_which_number_it_waits_for_nothing() -> None:
+    """What it has given up leaves no gap; a floor never takes back what was accepted."""
+    desk = Desk()
+    session = desk.open(floor=5)
+    (opened,) = desk.messages()
+    assert isinstance(opened, Opened)
+    assert opened.published == session.published == 4
+    desk.sessions.accepted(session, 5, event_id(HERE, 1, 1), 3, after_save=False)
+    for floor, published in ((2, 7), (8, 7), (10, 9)):
+        desk.open(epoch=session.epoch, floor=floor)
+        assert session.published == published
+
+
+def test_only_memorised_publications_are_saved_at_once() -> None:
+    """Real-time ones when the client goes OFF: the client gives up what a crash took."""
+    desk = Desk()
+    session = desk.open()
+    desk.drain()
+    desk.sessions.accepted(session, 1, event_id(HERE, 1, 1), 4, after_save=False)
+    assert [type(effect) for effect in desk.drain()] == [Answer]
+    desk.sessions.close("c", NOW)
+    desk.restart(NOW)
+    again = desk.sessions.get("c")
+    assert again is not None
+    assert (again.published, list(again.receipts)) == (4, [(1, event_id(HERE, 1, 1), 4)])
+
+
+# The window in bytes, and the queue in bytes
+
+
+def test_a_window_of_bytes_is_on_its_way() -> None:
+    """A run is cut where the window ends; an event larger than the window leaves alone."""
+    desk = Desk(replace(CONFIG, session_window=1000, session_queue=1000, session_window_bytes=1000))
+    session = desk.subscribed()
+    desk.sessions.take(realtime_run(1, 50, size=100), NOW)
+    size = len(realtime_run(1, 1, size=100).bodies[0])
+    assert 1000 <= session.flight_bytes < 1000 + size
+    assert session.events == 50
+    left = session.flight_events
+    assert len(numbers(desk.messages())) == left
+    desk.acknowledge(session, 3)
+    assert numbers(desk.messages()) == [(left + n, left + n + 1) for n in range(3)]
+    desk.acknowledge(session, left + 3)
+    desk.drain()
+    large = Desk(replace(CONFIG, session_window_bytes=10))
+    large.subscribed()
+    large.sessions.take(realtime_run(1, 2, size=100), NOW)
+    assert numbers(large.messages()) == [(0, 1)]
+
+
+@pytest.mark.parametrize("policy", QueuePolicy)
+def test_the_queue_is_bounded_in_bytes(policy: QueuePolicy) -> None:
+    """However large a run is and however small what it pushes out; everything that did not fit is counted."""
+    config = replace(CONFIG, queue_policy=policy, session_queue=1000, session_bytes=5000)
+    desk = Desk(config)
+    session = desk.subscribed()
+    desk.sessions.close("c", NOW)
+    desk.sessions.take(realtime_run(1, 60), NOW)
+    for first in (100, 200):
+        desk.sessions.take(realtime_run(first, 20, size=500), NOW)
+        assert session.bytes <= 5000
+    lost = {loss.event_id for loss in desk.said(Loss)}
+    assert len(lost) + session.events == 100
+    assert lost.isdisjoint(ids_of(session.queue))
+    newest = {QueuePolicy.OLDEST: event_id(0, 1, 219), QueuePolicy.NEWEST: event_id(0, 1, 105)}
+    assert ids_of(session.queue)[-1] == newest.get(policy, event_id(0, 1, 105))
+
+
+def test_a_repetition_is_about_a_datagram() -> None:
+    """From the oldest on: if the application is only slow, the rest has arrived; opening repeats everything."""
+    desk = Desk(replace(CONFIG, session_window=1000, session_queue=1000))
+    session = desk.subscribed()
+    for first in range(1, 101):
+        desk.sessions.take(realtime_run(first, 1, size=1000), NOW)
+    sent = len(numbers(desk.messages()))
+    desk.sessions.tick(NOW + CONFIG.session_retry)
+    repeated = numbers(desk.messages())
+    assert repeated[0] == (0, 1)
+    assert CLIENT_MTU <= 1000 * len(repeated) + 1000 < 2 * CLIENT_MTU < 1000 * sent
+    desk.open("c", session.epoch)
+    assert len(numbers(desk.messages())) == sent
+
+
+def test_an_acknowledgement_may_end_within_a_run() -> None:
+    """What is left of the run is repeated as the first that is not confirmed."""
+    desk = Desk()
+    session = desk.subscribed()
+    desk.sessions.take(realtime_run(1, 3), NOW)
+    desk.acknowledge(session, 2)
+    desk.drain()
+    desk.sessions.tick(NOW + CONFIG.session_retry)
+    assert numbers(desk.messages()) == [(0, 3)]
+    desk.acknowledge(session, 1)
+    assert session.events == 1
+
+
+# Sessions that are not to last
+
+
+def test_a_closed_session_is_confirmed_after_the_disk() -> None:
+    """What the client had acknowledged is on it as such."""
+    desk = Desk()
+    desk.open()
+    desk.drain()
+    desk.sessions.closed("c")
+    assert desk.said(Answer) == [Answer("c", Closed(), after_save=True)]
+
+
+def test_a_session_that_is_not_to_last_is_over_some_time_after_its_client_left() -> None:
+    """Unless the client comes back in time; one that lasts is never over. Both hold after a restart."""
+    desk = Desk()
+    desk.sessions.open("guest", 0, 1, NOW, lasting=False)
+    desk.open("c")
+    for client in ("guest", "c"):
+        desk.sessions.close(client, NOW)
+    desk.drain()
+    assert desk.sessions.next_deadline() == NOW + RETURN_TIME
+    assert desk.sessions.tick(NOW + RETURN_TIME - 1) == []
+    desk.restart(NOW)
+    assert [session.client for session in desk.sessions.tick(NOW + RETURN_TIME)] == ["guest"]
+    desk.sessions.open("guest", 0, 1, NOW + RETURN_TIME, lasting=False)
+    assert desk.sessions.tick(NOW + RETURN_TIME + 1) == []
+
+
+def test_a_session_that_is_removed_leaves_nothing_behind() -> None:
+    """Neither in memory nor on the disk; what waited for its client is lost, and counted."""
+    desk = Desk()
+    session = desk.subscribed()
+    desk.sessions.accepted(session, 1, event_id(HERE, 1, 1), 1, after_save=True)
+    desk.sessions.take(incoming(1, persistent=True), NOW)
+    desk.sessions.take(incoming(2), NOW)
+    desk.sessions.close("c", NOW)
+    desk.sessions.unsubscribe(session, 1)
+    desk.drain()
+    desk.sessions.remove(session)
+    losses = desk.said(Loss)
+    assert [(loss.event_id, loss.reason) for loss in losses] == [
+        (event_id(0, 1, n), Reason.SESSION_ENDED) for n in (1, 2)
+    ]
+    assert desk.disk == {}
+    assert len(desk.sessions) == 0
+
+
+def test_an_idle_session_makes_room_for_a_new_one() -> None:
+    """Of those that are OFF, want nothing and wait for nothing, the longest silent one goes; no other does."""
+    desk = Desk()
+    wants = desk.subscribed("wants")
+    desk.sessions.close("wants", NOW)
+    for n, client in enumerate(("young", "old", "on")):
+        desk.open(client, now=NOW - n)
+    desk.sessions.close("young", NOW + 1)
+    desk.sessions.close("old", NOW)
+    assert desk.sessions.open("new", 0, 1, NOW) is not None
+    assert [each.client for each in desk.sessions.all()] == ["new", "on", "wants", "young"]
+    assert desk.sessions.open("newer", 0, 1, NOW) is not None
+    assert desk.sessions.open("one more", 0, 1, NOW) is None
+    assert desk.sessions.get("wants") is wants
 
 
 def test_every_session_has_an_epoch_of_its_own() -> None:

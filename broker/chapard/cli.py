@@ -1,0 +1,125 @@
+"""The `chapard` command: reads the settings, runs the daemon, and says in one line why it cannot."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from chapard import log
+from chapard.daemon import VERSION, Daemon
+from chapard.disk import DiskError
+from chapard.routes import RoutesError, source_of
+from chapard.settings import SettingsError
+from chapard.settings_file import load
+from chapard.transport import StartError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from chapard.settings import Settings
+
+EXAMPLES: Final = """\
+examples:
+  chapard                                    one node alone, for trying things out; no file is needed
+  chapard --config my.toml                   with the settings of a file
+  chapard --config my.toml --check           is the file good? what would be used?
+  chapard --set log.level=debug              one setting on top of the file; again for more
+  chapard --set node.address=10.66.0.3 --set 'node.prefixes=["10.66.0.0/24"]' --set 'mesh.interfaces=["wlan0"]'
+                                             node 3 of a mesh, without a file
+
+Without --config, the file that CHAPARD_CONFIG names is read, else /etc/chapar/chapard.toml if there is one.
+SIGHUP reads the file again and applies log.* and routes.*; SIGTERM stops in good order.
+
+exit codes: 0 stopped as asked, 1 could not start or go on, 2 wrong usage or configuration
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit code."""
+    options = _parser().parse_args(arguments)
+    path = Path(options.config) if options.config is not None else None
+    read = partial(load, path, tuple(options.set))
+    try:
+        settings = read()
+        if options.check:
+            return _check(settings)
+        log.configure(sys.stderr, settings.log.level, settings.log.format)
+        return _run(settings, read)
+    except (SettingsError, RoutesError) as error:
+        return _complain(error, 2)
+    except (StartError, DiskError) as error:
+        return _complain(error, 1)
+    except KeyboardInterrupt:  # before the daemon listens to signals
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="chapard",
+        description="The Chapar daemon: carries events between the applications of this node and the other nodes.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--config", metavar="FILE", help="read the settings from this TOML file")
+    parser.add_argument("--check", action="store_true", help="check the settings, print what matters and exit")
+    parser.add_argument(
+        "--set", metavar="SECTION.KEY=VALUE", action="append", default=[], help="change one setting; may be repeated"
+    )
+    parser.add_argument("--version", action="version", version=f"chapard {VERSION}")
+    return parser
+
+
+def _check(settings: Settings) -> int:
+    """Print what would be used. A routes file is read too: a daemon would not start without it."""
+    source = source_of(
+        settings.routes.source, settings.routes.file, index=settings.index, nodes=settings.protocol.nodes
+    )
+    if source.view is None:
+        source.load()
+    values = {
+        "node.index": settings.index,
+        "node.address": settings.node.address,
+        "node.state_dir": settings.node.state_dir if settings.node.durable else "none (node.durable is false)",
+        "mesh.port": settings.mesh.port,
+        "mesh.interfaces": ", ".join(settings.mesh.interfaces) or "none (broadcasts go to each neighbour in turn)",
+        "clients.listen": settings.clients.listen,
+        "http.listen": settings.http.listen or "off",
+        "routes.source": settings.routes.source,
+        "log.level": settings.log.level,
+    }
+    lines = [f"  {key:<16} {value}" for key, value in values.items()]
+    sys.stdout.write("\n".join(["configuration ok", *lines, ""]))
+    return 0
+
+
+def _run(settings: Settings, read: Callable[[], Settings]) -> int:
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(_serve(settings, read))
+
+
+async def _serve(settings: Settings, read: Callable[[], Settings]) -> int:
+    daemon = Daemon(settings, read)
+    daemon.heed_signals()
+    await daemon.start()
+    gc.collect()
+    gc.freeze()  # what is there now stays: the collector need not look at it again
+    return await daemon.run()
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop where it is installed."""
+    try:
+        import uvloop  # noqa: PLC0415 - an optional dependency
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def _complain(error: Exception, code: int) -> int:
+    sys.stderr.write(f"chapard: {error}\n")
+    return code

@@ -1,0 +1,187 @@
+"""Everything an operator can set, checked: the sections of `chapard.toml` as frozen dataclasses.
+
+The defaults are good enough to start one node without any file. `settings_file` reads them from TOML; the relations
+between sections are checked here, so that settings made in code are held to the same rules.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from chapard.addresses import AddressError, Addresses
+from chapard.core.config import Config
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+SYSTEM_STATE_DIR: Final = Path("/var/lib/chapar")
+LOG_LEVELS: Final = ("debug", "info", "warning", "error")
+LOG_FORMATS: Final = ("text", "json")
+ROUTE_SOURCES: Final = ("none", "static")
+SOCKET_BUFFER: Final = 4 * 1024 * 1024
+"""Bytes: the kernel's own default of 92 datagrams of a kilobyte loses some in a burst, this holds thousands."""
+LIVE_SECTIONS: Final = ("log", "routes")
+"""What a reload changes in a running daemon."""
+
+
+class SettingsError(ValueError):
+    """Settings that cannot work: one line that names the key, what was given and what is wanted."""
+
+
+class Endpoint(NamedTuple):
+    """Where a socket listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+CLIENT_ENDPOINT: Final = Endpoint("127.0.0.1", 7700)
+HTTP_ENDPOINT: Final = Endpoint("127.0.0.1", 7780)
+
+
+def default_state_dir(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where state is kept: what systemd prepared, the system's place for root, the user's own place otherwise."""
+    prepared = environ.get("STATE_DIRECTORY", "").partition(":")[0]
+    if prepared:
+        return Path(prepared)
+    if os.geteuid() == 0:
+        return SYSTEM_STATE_DIR
+    given = environ.get("XDG_STATE_HOME", "")
+    folder = Path(given if given.startswith("/") else os.path.expanduser("~/.local/state"))
+    return folder / "chapar" if folder.is_absolute() else SYSTEM_STATE_DIR
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSettings:
+    """Who this node is, and where it keeps its state."""
+
+    index: int | None = None
+    """None: found from the address. `Settings.index` is the one that counts."""
+    address: str = "127.0.0.1"
+    prefixes: tuple[str, ...] = ("127.0.0.0/24",)
+    map: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """Address to index, before the prefixes."""
+    state_dir: Path = field(default_factory=default_state_dir)
+    durable: bool = True
+    """False: no disk at all; a restart begins with nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeshSettings:
+    """The sockets between nodes."""
+
+    port: int = 7701
+    interfaces: tuple[str, ...] = ()
+    """None named: one socket on the node's address, and a broadcast is one datagram to each neighbour."""
+    receive_buffer: int = SOCKET_BUFFER
+    send_buffer: int = SOCKET_BUFFER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientsSettings:
+    """The port of the applications on this node."""
+
+    listen: Endpoint = CLIENT_ENDPOINT
+    receive_buffer: int = SOCKET_BUFFER
+    send_buffer: int = SOCKET_BUFFER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpSettings:
+    """Metrics, status and health."""
+
+    listen: Endpoint | None = HTTP_ENDPOINT
+    """None: off."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSettings:
+    level: str = "info"
+    format: str = "text"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoutesSettings:
+    """Where the view of the network comes from."""
+
+    source: str = "none"
+    """One of ROUTE_SOURCES. none: this node is alone; static: from `file`, read again when it changes."""
+    file: Path = Path("routes.toml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All of them. Making one checks the relations between its sections."""
+
+    node: NodeSettings = field(default_factory=NodeSettings)
+    mesh: MeshSettings = field(default_factory=MeshSettings)
+    clients: ClientsSettings = field(default_factory=ClientsSettings)
+    http: HttpSettings = field(default_factory=HttpSettings)
+    log: LogSettings = field(default_factory=LogSettings)
+    routes: RoutesSettings = field(default_factory=RoutesSettings)
+    protocol: Config = field(default_factory=lambda: Config(record=False))
+    """The daemon keeps no record of what clients publish and receive."""
+
+    def __post_init__(self) -> None:
+        nodes = self.protocol.nodes
+        indexes = {"node.index": self.node.index} | {f'node.map."{key}"': each for key, each in self.node.map.items()}
+        for key, index in indexes.items():
+            if index is not None and not 0 <= index < nodes:
+                raise SettingsError(f"{key}: want 0 to {nodes - 1} (protocol.nodes is {nodes}), got {index}")
+        for name, group in self.protocol.groups.items():
+            for index in group.nodes:
+                if not 0 <= index < nodes:
+                    raise SettingsError(f"groups.{name}.nodes: want 0 to {nodes - 1}, got {index}")
+        if self.mesh.port and self.clients.listen == (self.node.address, self.mesh.port):
+            raise SettingsError(f"clients.listen: {self.clients.listen} is the mesh's own port; take another")
+        _ = self.index
+
+    @property
+    def index(self) -> int:
+        """This node's bit in every node vector."""
+        return self.node.index if self.node.index is not None else self._derived_index()
+
+    def addresses(self) -> Addresses:
+        """Index and address of every node, this one as configured."""
+        return self._addresses({**self.node.map, self.node.address: self.index})
+
+    def _derived_index(self) -> int:
+        addresses = self._addresses(self.node.map)
+        index = addresses.index_of(self.node.address)
+        if index is None:
+            raise SettingsError(
+                f"node.address: {self.node.address} is no host below {addresses.nodes} (protocol.nodes) in "
+                f"{addresses.where()}: set node.index, or put its prefix into node.prefixes"
+            )
+        return index
+
+    def _addresses(self, mapping: Mapping[str, int]) -> Addresses:
+        try:
+            return Addresses(self.node.prefixes, mapping, self.protocol.nodes)
+        except AddressError as error:
+            raise SettingsError(f"node: {error}") from None
+
+
+def live_changes(old: Settings, new: Settings) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The keys in which two settings differ: those that a running daemon takes over, and those that need a restart."""
+    before, after = dict(_flat(old)), dict(_flat(new))
+    changed = [key for key in after if before[key] != after[key]]
+    live = tuple(key for key in changed if key.partition(".")[0] in LIVE_SECTIONS)
+    return live, tuple(key for key in changed if key not in live)
+
+
+def _flat(settings: Settings) -> Iterator[tuple[str, object]]:
+    """Every value with the name an operator knows it by."""
+    for section in fields(settings):
+        values = getattr(settings, section.name)
+        assert is_dataclass(values), "each section is a dataclass"
+        for each in fields(values):
+            key = "groups" if each.name == "groups" else f"{section.name}.{each.name}"
+            yield key, getattr(values, each.name)

@@ -1,0 +1,139 @@
+"""What the daemon says of itself, in words and tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chapar.cli.arguments import PAGES
+from chapar.cli.pages import page
+
+STATUS: dict[str, Any] = {
+    "version": "0.1.0",
+    "node": {"index": 3, "incarnation": 1700000000, "address": "10.0.0.3", "uptime_seconds": 11520.4},
+    "role": {"role": "broker", "why": "most neighbours", "broker": 3, "power": 0.8},
+    "peers": 4,
+    "tables": {
+        "fmt": {"homes": 5, "filters": 12, "digest": "a1b2"},
+        "met": {"events": 30, "bytes": 12345, "digest": "c3d4"},
+    },
+    "sessions": {"on": 2, "off": 1, "queued": 7},
+    "routes": {"source": "static", "state": "ok", "version": 6, "destinations": 4, "neighbours": 1},
+    "sizes": {"met events": [30, 10000], "sessions": [3, 1000]},
+    "drops": {"no_route": 8, "loop": 0, "unreachable": 87},
+    "losses": {"unreachable": 1},
+    "disk": {"state": "ok", "pending": 0},
+    "kernel_drops": 0,
+}
+
+
+def test_status_is_a_page_of_facts() -> None:
+    """Everything that the daemon tells, in the words a person uses; of drops those that happened, the most first."""
+    assert page("status", STATUS) == (
+        "node          3 at 10.0.0.3, up 3 h 12 min, incarnation 1700000000\n"
+        "version       0.1.0\n"
+        "role          broker (most neighbours), its broker is node 3, power 0.8\n"
+        "peers         4\n"
+        "routes        4 destinations, 1 neighbour; source static: ok (version 6)\n"
+        "FMT           12 filters of 5 homes, digest a1b2\n"
+        "MET           30 events, 12.3 kB, digest c3d4\n"
+        "clients       2 on, 1 off; 7 events queued\n"
+        "disk          ok, 0 writes pending\n"
+        "drops         unreachable 87, no_route 8\n"
+        "losses        unreachable 1\n"
+        "kernel drops  0\n"
+        "\n"
+        "bounded     used  limit\n"
+        "met events    30  10000\n"
+        "sessions       3   1000\n"
+    )
+
+
+def test_peers_say_when_they_were_heard() -> None:
+    """One row per peer."""
+    peer = {"index": 7, "broker": 3, "is_broker": False, "incarnation": 9}
+    broker = {"index": 12, "broker": None, "is_broker": True, "incarnation": 10}
+    heard = ({"heard_seconds_ago": 12, "neighbours": [3, 4]}, {"heard_seconds_ago": 0.3, "neighbours": []})
+    assert page("peers", {"peers": [peer | heard[0], broker | heard[1]]}) == (
+        "node  role    its broker  heard       incarnation  neighbours\n"
+        "   7  node             3  12 s ago              9  3 4\n"
+        "  12  broker           –  300 ms ago           10  –\n"
+    )
+
+
+def test_the_fmt_is_one_row_per_filter() -> None:
+    """So that it can be searched; a home without filters is there too, and a cut list says so."""
+    homes = [{"home": 1, "version": 4, "filters": ["a > 1", "b = 2"]}, {"home": 2, "version": 9, "filters": []}]
+    assert page("fmt", {"homes": homes, "truncated": True}) == (
+        "home  version  filter\n"
+        "   1        4  a > 1\n"
+        "   1        4  b = 2\n"
+        "   2        9  –\n"
+        "(there is more: the daemon cut the list short)\n"
+    )
+
+
+def test_the_met_says_who_is_waited_for() -> None:
+    """How long each event is kept, who has it and who does not."""
+    kept = {"id": "1.9.4", "delivery": "lifetime", "subject": "alarm", "bytes": 80, "expires_seconds": 61}
+    held = {"id": "1.9.5", "delivery": "persistent", "subject": None, "bytes": 2000, "expires_seconds": None}
+    events = [{**kept, "wanted": [2, 3], "delivered": [2]}, {**held, "wanted": [4], "delivered": [4, 9]}]
+    assert page("met", {"events": events, "truncated": False}) == (
+        "id     delivery    size    expires in  delivered  waiting for  subject\n"
+        "1.9.4  lifetime    80 B    1 min 1 s   1 of 2     3            alarm\n"
+        "1.9.5  persistent  2.0 kB  never       1 of 1     –            –\n"
+    )
+
+
+def test_clients_are_one_row_each() -> None:
+    """With what waits for them."""
+    client = {"client": "rover", "state": "off", "subscriptions": 2, "queue": 15, "in_flight": 0, "published": 99}
+    assert page("clients", {"clients": [client]}) == (
+        "client  state  subscriptions  queued  in flight  published\n"
+        "rover   off                2      15          0         99\n"
+    )
+
+
+def test_routes_begin_with_their_source() -> None:
+    """Then neighbours and relays, as far as they are known, then the routes."""
+    routes = [{"destination": 4, "next_hop": 2, "hops": 2}]
+    data = {"source": "static", "state": "ok", "version": 1, "routes": routes, "neighbours": [2, 3]}
+    assert page("routes", {**data, "mprs": [2], "selectors": None}) == (
+        "source             static: ok (version 1)\n"
+        "neighbours         2 3\n"
+        "multipoint relays  2\n"
+        "\n"
+        "destination  next hop  hops\n"
+        "          4         2     2\n"
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "status"])
+def test_an_empty_list_is_said_in_words(name: str) -> None:
+    """Not as a table without rows."""
+    text = page(name, {})
+    assert "\n\n" not in text.removeprefix("source  –: – (version –)\n\n")
+    assert len(text.splitlines()[-1].split()) > 3
+
+
+KEYS = """
+    peers homes events clients routes filters wanted delivered expires_seconds node bytes role tables fmt met
+    sizes drops is_broker neighbours mprs heard_seconds_ago truncated
+"""
+keys = st.sampled_from(KEYS.split())
+numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+leaves = st.none() | st.booleans() | numbers | st.text(max_size=3)
+json_values = st.recursive(
+    leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=4), max_leaves=12
+)
+
+
+@given(st.sampled_from(sorted(PAGES)), st.dictionaries(keys, json_values, max_size=5))
+def test_no_json_is_too_strange(name: str, data: dict[str, Any]) -> None:
+    """A daemon of another version is shown as far as it is understood; nothing raises."""
+    text = page(name, data, width=80)
+    assert text.endswith("\n")
+    assert text.replace("\n", "").isprintable()

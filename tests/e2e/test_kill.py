@@ -1,0 +1,135 @@
+"""SIGKILL at any moment loses no acknowledged event and repeats none."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+from random import Random
+from typing import TYPE_CHECKING, Final
+
+import chapar
+from e2e.daemons import alone
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from chapar import Client, Receipt
+    from e2e.daemons import Daemon
+
+EVENTS: Final = 2000
+KILLS: Final = 10
+UNDER_WAY: Final = 16
+"""Publications that wait for their receipts at a time."""
+PATIENCE: Final = 90.0
+"""Seconds for all of it; a quiet machine takes a fifth."""
+
+
+def number_of(event: chapar.Event) -> int:
+    return int.from_bytes(event.payload, "big")
+
+
+class Run:
+    """One daemon that is killed, one publisher, two subscribers."""
+
+    def __init__(self, daemon: Daemon, seed: str) -> None:
+        self.daemon = daemon
+        self.kills = 0
+        self.steady: list[int] = []
+        self.nomad: list[int] = []
+        self.visits = 0
+        """How often the nomad was connected."""
+        self._rng = Random(seed)
+        self._moments = deque(sorted(self._rng.sample(range(EVENTS), KILLS)))
+        self._due = asyncio.Semaphore(0)
+
+    async def run(self) -> None:
+        await self.daemon.run()
+        async with asyncio.timeout(PATIENCE), chapar.connect(self.daemon.address, client_id="publisher") as publisher:
+            ready = asyncio.Barrier(3)
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._be_steady(ready))
+                tasks.create_task(self._be_nomad(ready))
+                await ready.wait()
+                tasks.create_task(self._kill())
+                await self._publish(publisher)
+
+    async def _publish(self, client: Client) -> None:
+        """Publish all, and have the daemon's word for each."""
+        under_way: deque[Receipt] = deque()
+        for number in range(EVENTS):
+            payload = number.to_bytes(2, "big")
+            under_way.append(await client.publish(subject="count", payload=payload, persistent=True))
+            if len(under_way) >= UNDER_WAY:
+                await under_way.popleft()
+            if self._moments and number >= self._moments[0]:
+                self._moments.popleft()
+                self._due.release()
+        for receipt in under_way:
+            await receipt
+
+    async def _kill(self) -> None:
+        """Kill the daemon when its moment has come, some milliseconds later, and start it again."""
+        while self.kills < KILLS:
+            await self._due.acquire()
+            await asyncio.sleep(self._rng.uniform(0, 0.02))
+            self.daemon.kill()
+            self.kills += 1
+            await self.daemon.run()
+
+    async def _be_steady(self, ready: asyncio.Barrier) -> None:
+        """One client object over all lives of the daemon; its application reads half of the time."""
+        async with (
+            chapar.connect(self.daemon.address, client_id="steady") as client,
+            client.subscribe(subject="count") as events,
+        ):
+            await ready.wait()
+            async for event in events:
+                self.steady.append(number_of(event))
+                if len(self.steady) == EVENTS:
+                    break
+                if len(self.steady) % 100 == 0:
+                    await asyncio.sleep(self._rng.uniform(0, 0.4))
+
+    async def _be_nomad(self, ready: asyncio.Barrier) -> None:
+        """Clients of one name, one after the other: connected half of the time."""
+        is_first = True
+        while len(self.nomad) < EVENTS:
+            self.visits += 1
+            async with (
+                chapar.connect(self.daemon.address, client_id="nomad", timeout=None) as client,
+                client.subscribe(subject="count", keep=True) as events,
+            ):
+                if is_first:
+                    await ready.wait()
+                    is_first = False
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._rng.uniform(0.1, 0.5)):
+                        await self._read(events)
+                await client.close(timeout=PATIENCE)
+            await asyncio.sleep(self._rng.uniform(0.1, 0.5))
+
+    async def _read(self, events: chapar.Subscription) -> None:
+        async for event in events:
+            self.nomad.append(number_of(event))
+            if len(self.nomad) == EVENTS:
+                return
+
+
+def test_kill_at_random_moments(tmp_path: Path) -> None:
+    """2000 acknowledged persistent events reach two subscribers, each once and in order, over ten kills: one whose
+    client stays, and one that is OFF half of the time and comes back as a new client of the same name."""
+    with alone(tmp_path, "log.level=warning") as daemon:
+
+        async def play() -> Run:
+            run = Run(daemon, "kill")
+            await run.run()
+            assert await daemon.stop() == 0
+            return run
+
+        run = asyncio.run(play())
+        assert run.kills == KILLS
+        assert run.visits > 5
+        assert run.steady == list(range(EVENTS))
+        assert run.nomad == list(range(EVENTS))
+        assert daemon.faults() == []
