@@ -14,6 +14,7 @@ import asyncio
 import socket
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Self
 
 from chapar.event import Delivery, Event, EventId, event_id
@@ -108,6 +109,7 @@ class FakeDaemon(Watch):
         self._sessions: dict[str, _Session] = {}
         self._names: dict[Peer, str] = {}
         self._sequence = 0
+        self._epochs = count(1)
 
     @property
     def address(self) -> str:
@@ -167,6 +169,10 @@ class FakeDaemon(Watch):
         """Take every client for OFF."""
         for session in self._sessions.values():
             session.peer = None
+
+    def forget_session(self, client: str) -> None:
+        """As when a session that does not last is over."""
+        del self._sessions[client]
 
     def mail(self) -> list[Request]:
         """What waits in the kernel while it is paused."""
@@ -232,7 +238,7 @@ class FakeDaemon(Watch):
         self._tell(session, Refused(number, reason))
 
     def _open(self, request: Open, peer: Peer) -> None:
-        session = self._sessions.setdefault(request.client, _Session(request.client, 1 + len(self._sessions)))
+        session = self._sessions.setdefault(request.client, _Session(request.client, next(self._epochs)))
         resumed = request.epoch == session.epoch
         if not resumed:
             session.published = 0

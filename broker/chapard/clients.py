@@ -50,10 +50,17 @@ class _Held(NamedTuple):
 class ClientPort:
     """The client port of one daemon.
 
-    `ask` takes a client's name and a request of it; `wake` asks for a turn, at whose end `flush` is called.
+    `ask` takes a client's name and a request of it; `wake` asks for a turn, at whose end `flush` is called; `take_turn`
+    takes it at once, when all that waited in the socket has been asked.
     """
 
-    def __init__(self, ask: Callable[[str, Request], None], wake: Callable[[], None], sessions: int) -> None:
+    def __init__(
+        self,
+        ask: Callable[[str, Request], None],
+        wake: Callable[[], None],
+        take_turn: Callable[[], None],
+        sessions: int,
+    ) -> None:
         self.malformed = 0
         """Datagrams that are not the protocol."""
         self.unanswered = 0
@@ -64,6 +71,7 @@ class ClientPort:
         """The socket, once it listens."""
         self._ask = ask
         self._wake = wake
+        self._take_turn = take_turn
         self._limit = ADDRESSES_PER_SESSION * sessions
         self._names: dict[Address, str] = {}
         self._addresses: dict[str, Address] = {}
@@ -83,7 +91,7 @@ class ClientPort:
         sock = udp_socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
         bind(sock, (host, port), "clients.listen")
         complaints = set_buffers(sock, settings.receive_buffer, settings.send_buffer)
-        self.transports.append(DrainedSocket(sock, self.received))
+        self.transports.append(DrainedSocket(sock, self.received, self._take_turn))
         return complaints
 
     @property

@@ -220,8 +220,8 @@ class Daemon:
             signal.signal(each, signal.SIG_DFL)
 
     def _on_stray_error(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """An error that nobody caught, in a callback of the loop."""
-        self.driver.fault(context.get("exception") or RuntimeError(context["message"]))
+        """An error that nobody caught, in a callback: it is told, no more, as whoever connects may bring it about."""
+        log.failure(_log, "an error in a callback", context.get("exception") or RuntimeError(context["message"]))
 
     def reload(self) -> None:
         """Read the settings again; what can change in a running daemon does."""
@@ -307,16 +307,17 @@ class Daemon:
             route_source=self._routes.name,
             route_state=self._routes.state,
             route_version=self._routes.version,
-            mesh=_port(driver.mesh.transports, driver.mesh.strangers),
-            clients=_port(driver.clients.transports, driver.clients.malformed),
+            mesh=_port(driver.mesh.transports, driver.mesh.strangers, driver.mesh.unaddressed),
+            clients=_port(driver.clients.transports, driver.clients.malformed, driver.clients.unanswered),
+            faults=driver.faults,
             http_refused=self._http.refused if self._http is not None else 0,
             trouble="stopping" if self._is_stopping else None,
         )
 
 
-def _port(transports: Iterable[Transport], malformed: int) -> Port:
+def _port(transports: Iterable[Transport], malformed: int, unaddressed: int) -> Port:
     """The counters of a port's sockets, added up."""
-    port = Port(malformed=malformed)
+    port = Port(malformed=malformed, unaddressed=unaddressed)
     for each in transports:
         carried = each.traffic
         port = Port(
@@ -329,6 +330,7 @@ def _port(transports: Iterable[Transport], malformed: int) -> Port:
             port.send_errors + carried.send_errors,
             port.queue_drops + carried.queue_drops,
             malformed,
+            unaddressed,
         )
     return port
 

@@ -47,7 +47,9 @@ class Driver:
     def __init__(self, node: Node, addresses: Addresses, clock: Clock, disk: Disk | None) -> None:
         self.node = node
         self.mesh = Mesh(addresses, node.index, partial(self._do, node.datagram_received))
-        self.clients = ClientPort(partial(self._do, node.client_request), self.wake, node.config.session_limit)
+        self.clients = ClientPort(
+            partial(self._do, node.client_request), self.wake, self.take_turn, node.config.session_limit
+        )
         self.stopped = asyncio.Event()
         """After `stop`: the node has nothing left to do."""
         self.given_up = asyncio.Event()
@@ -58,6 +60,7 @@ class Driver:
         self._disk = disk
         self._loop = asyncio.get_running_loop()
         self._has_turn = False
+        self._is_closed = False
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
         self._batch = 0
@@ -81,17 +84,18 @@ class Driver:
         """Take a turn when all that waits now has been taken in."""
         if not self._has_turn:
             self._has_turn = True
-            self._loop.call_soon(self._turn)
+            self._loop.call_soon(self.take_turn)
 
     def _do(self, action: Callable[..., None], *arguments: Any) -> None:
         self._try(action, *arguments, self._clock())
-        if not self._has_turn:
-            self._has_turn = True
-            self._loop.call_soon(self._turn)
+        self.wake()
 
     # Turns
 
-    def _turn(self) -> None:
+    def take_turn(self) -> None:
+        """Take the turn that was asked for, unless it has been taken: a drained socket does not wait for the loop."""
+        if not self._has_turn or self._is_closed:
+            return
         self._has_turn = False
         for step in (self._drain, self.clients.flush, self._soon):
             self._try(step)
@@ -174,7 +178,7 @@ class Driver:
         """Drive no more, and close the ports."""
         if self._timer is not None:
             self._timer.cancel()
-        self._has_turn = True  # there will not be another
+        self._is_closed = True
         self.mesh.close()
         self.clients.close()
 

@@ -79,9 +79,9 @@ def _sessions(node: Node) -> Iterator[Metric]:
     sessions = node.home.sessions.all()
     on = sum(session.is_on for session in sessions)
     yield _gauges("sessions", "Client sessions.", "state", {"on": on, "off": len(sessions) - on})
-    queued = sum(len(session.queue) for session in sessions)
+    queued = sum(session.queued_events for session in sessions)
     yield _gauge("session_queue_events", "Events that wait at this node for its clients.", queued)
-    in_flight = sum(len(session.flight) for session in sessions)
+    in_flight = sum(session.flight_events for session in sessions)
     yield _gauge("session_flight_events", "Events sent to clients and not acknowledged yet.", in_flight)
 
 
@@ -105,6 +105,7 @@ def _ports(node: Node, around: Surroundings) -> Iterator[Metric]:
     yield _by_port("receive_errors", "Errors that reading a socket gave.", ports, lambda port: port.receive_errors)
     yield _by_port("send_errors", "Datagrams that the kernel refused to send.", ports, lambda port: port.send_errors)
     yield _by_port("send_queue_drops", "Datagrams dropped: send queue full.", ports, lambda port: port.queue_drops)
+    yield _by_port("unaddressed", "What had no address to go to, or no room.", ports, lambda port: port.unaddressed)
     malformed = {
         "mesh": around.mesh.malformed + node.outlet.drops[Reason.MALFORMED],
         "client": around.clients.malformed,
@@ -118,6 +119,7 @@ def _rest(node: Node, around: Surroundings) -> Iterator[Metric]:
     yield _gauge("route_destinations", "Nodes that routing can reach.", len(node.station.view.routes))
     yield _gauge("route_neighbours", "Nodes that routing sees one hop away.", len(node.station.view.neighbours))
     yield _gauge("route_source_up", "1 if the source of routes supplies them.", around.route_state == OK)
+    yield _counter("faults", "Mistakes in chapard itself: please report them.", around.faults)
     yield _counter("http_refused", "HTTP connections turned away: too many at a time.", around.http_refused)
 
 

@@ -56,6 +56,8 @@ class Port(NamedTuple):
     """Datagrams dropped because our own send queue was full."""
     malformed: int = 0
     """Datagrams refused before the core saw them: no frames, or no node's address."""
+    unaddressed: int = 0
+    """What was to be sent and had no address to go to, or found no room to wait in."""
 
 
 class Surroundings(NamedTuple):
@@ -73,6 +75,8 @@ class Surroundings(NamedTuple):
     route_version: int = 0
     mesh: Port = Port()
     clients: Port = Port()
+    faults: int = 0
+    """Mistakes of ours that were caught."""
     http_refused: int = 0
     """HTTP connections turned away because there were too many."""
     trouble: str | None = None
@@ -102,7 +106,7 @@ def status(node: Node, around: Surroundings, now: float) -> Json:
             "fmt": {"homes": len(node.fmt), "filters": filters_held(node), "digest": f"{node.fmt.tree.root:016x}"},
             "met": {"events": len(node.met), "bytes": node.met.bytes, "digest": f"{node.met.tree.root:016x}"},
         },
-        "sessions": {"on": on, "off": len(sessions) - on, "queued": sum(len(each.queue) for each in sessions)},
+        "sessions": {"on": on, "off": len(sessions) - on, "queued": sum(each.queued_events for each in sessions)},
         "routes": {
             **_source(around),
             "destinations": len(node.station.view.routes),
@@ -268,8 +272,8 @@ def _session(session: Session) -> Json:
         "client": session.client,
         "state": "on" if session.is_on else "off",
         "subscriptions": len(session.subscriptions),
-        "queue": len(session.queue),
-        "in_flight": len(session.flight),
+        "queue": session.queued_events,
+        "in_flight": session.flight_events,
         "published": session.published,
     }
 

@@ -154,13 +154,16 @@ def kernel_drops(sock: socket.socket) -> int:
 
 
 class DrainedSocket:
-    """A non-blocking socket on the loop's own selector, drained per wake-up."""
+    """A non-blocking socket on the loop's own selector, drained per wake-up, at whose end `on_drained` is called."""
 
-    def __init__(self, sock: socket.socket, on_datagram: Receiver) -> None:
+    def __init__(
+        self, sock: socket.socket, on_datagram: Receiver, on_drained: Callable[[], None] = lambda: None
+    ) -> None:
         self.traffic = Traffic()
         self.address: Address = sock.getsockname()
         self._socket = sock
         self._receive = on_datagram
+        self._drained = on_drained
         self._waiting: deque[tuple[bytes, Address]] = deque()
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(sock.fileno(), self._readable)
@@ -205,6 +208,7 @@ class DrainedSocket:
             hand_on(data, address)
         self.traffic.received += count
         self.traffic.received_bytes += size
+        self._drained()
 
     def _queue(self, data: bytes, address: Address) -> None:
         if len(self._waiting) >= SEND_QUEUE:

@@ -81,8 +81,8 @@ def connect(
 
     - `address` is `host:port`, `[v6]:port` or a host alone; without it the variable CHAPAR_DAEMON counts, and then
       127.0.0.1:7700, where the daemon of this node listens.
-    - `client_id` names the session, which outlives the connection: what a client of this name subscribed to with
-      `keep=True` is queued for it while it is away. Without a name it gets one of its own, which never returns.
+    - `client_id` names the session, which outlives the connection: what a client of this name is subscribed to when it
+      leaves is queued for it while it is away. Without a name it gets one of its own, which never returns.
     - Entering waits until the daemon answers, and raises NoDaemonError after `timeout` seconds; leaving waits as long
       for the daemon to have all that was published. None waits for ever.
     - `outgoing` events may wait for their receipts before `publish` waits.
@@ -120,7 +120,8 @@ class Client:
         self._watchers: list[asyncio.Future[None]] = []
         self._refusal: str | None = None
         self._openings = 0
-        self._incarnation = 0
+        self._life: tuple[int, int] | None = None
+        """The daemon's incarnation and the session's epoch, within which deliveries are numbered."""
 
     @property
     def client_id(self) -> str:
@@ -363,7 +364,7 @@ class Client:
         where: str = "",
         filter: Filter | None = None,  # noqa: A002 - the field's own noun
         buffer: int = BUFFER,
-        keep: bool = False,
+        keep: bool | None = None,
     ) -> Subscription:
         """The events that match, to be entered with `async with` and iterated over with `async for`.
 
@@ -371,8 +372,9 @@ class Client:
         subscriptions match goes to each of them. A subscription that is not iterated over holds up the others of its
         client once about `buffer` events wait in it: the daemon keeps the rest.
 
-        With `keep=True` leaving the block does not end the subscription at the daemon: what matches is queued there
-        until a client of this name subscribes to the same again.
+        Leaving the block ends the subscription. Of a client with a name that is left at the same time, as nested blocks
+        are, it stands: what matches is queued at the daemon until a client of this name subscribes to the same again.
+        `keep=True` has it stand whenever the block is left, `keep=False` never.
         """
         if filter is None:
             filter = Filter(subject=subject, type=type, group=group, sender=sender, where=where)  # noqa: A001 - as above
@@ -420,16 +422,17 @@ class Client:
     def _opened(self, opened: Opened) -> None:
         if not self._session.is_on:
             return
-        if not self._openings and opened.subscriptions:
+        life = opened.incarnation, opened.epoch
+        if self._life is None and opened.subscriptions:
             self._inboxes.expect_claims()
-        elif opened.incarnation != self._incarnation:
+        elif life != self._life:
             self._inboxes.renumber()
         self._openings += 1
-        self._incarnation = opened.incarnation
+        self._life = life
         for number in self._session.given_up:
             receipt = self._receipts.pop(number, None)
             if receipt is not None:
-                receipt.settle(EventLostError("the daemon was restarted while this real-time event was on its way"))
+                receipt.settle(EventLostError("the daemon lost the session while this real-time event was on its way"))
         self._session.given_up.clear()
         self._wake_publishers()
 

@@ -3,7 +3,7 @@
 An event is confirmed when every subscription that it was put into has handed it to the application, or has ended. One
 that no subscription wants is confirmed at once, with two exceptions, in which it waits for a subscription that does:
 
-- a subscription that was left with `keep` had asked for it;
+- a subscription that was left with `keep`, or of a named client a moment ago, had asked for it;
 - the session is older than this client, and the application may not have come to subscribe again yet.
 """
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from chapar.session import ClientSession, Message
     from chapar.subscription import Inbox
 
+LEAVE_TIME: Final = 0.1
+"""Seconds after leaving a subscription in which a client that is left too takes it along, as nested blocks do."""
 CLAIM_TIME: Final = 5.0
 """Seconds that an application has to subscribe again to what it was subscribed to when it was last connected."""
 
@@ -44,6 +46,8 @@ class Inboxes:
         self._standing: dict[int, Inbox] = {}
         self._kept: dict[Filter, int] = {}
         """Subscriptions that stand though they were left, and their numbers."""
+        self._leaving: dict[int, tuple[asyncio.TimerHandle, list[Arrival]]] = {}
+        """Subscriptions that were left a moment ago, when each ends, and what it had not handed out."""
         self._shared: dict[EventId, int] = {}
         """Events that several inboxes hold, and how many still do."""
         self._unclaimed: list[Arrival] = []
@@ -73,8 +77,19 @@ class Inboxes:
             raise SubscribeRefusedError(answer.reason)
 
     def leave(self, inbox: Inbox) -> None:
-        """Have a subscription end."""
-        self._leave(inbox, keep=inbox.keep)
+        """Have a subscription end; one of a lasting session only if the client stays."""
+        if inbox.keep is not None or not self._session.is_lasting:
+            self._leave(inbox, keep=bool(inbox.keep))
+        elif inbox.number in self._standing and inbox.number not in self._leaving:
+            held = list(inbox.buffer)
+            inbox.end()
+            timer = asyncio.get_running_loop().call_later(LEAVE_TIME, self._left, inbox)
+            self._leaving[inbox.number] = (timer, held)
+
+    def _left(self, inbox: Inbox) -> None:
+        _, held = self._leaving.pop(inbox.number)
+        inbox.buffer.extend(held)
+        self._leave(inbox, keep=False)
 
     def _leave(self, inbox: Inbox, *, keep: bool) -> None:
         if self._standing.pop(inbox.number, None) is None:
@@ -102,9 +117,12 @@ class Inboxes:
         self._is_ended = True
         for number, inbox in self._standing.items():
             inbox.end(fault)
-            if not inbox.keep:
+            if not (self._session.is_lasting if inbox.keep is None else inbox.keep):
                 self._session.unsubscribe(number)
         self._standing.clear()
+        for timer, _ in self._leaving.values():
+            timer.cancel()
+        self._leaving.clear()
         if self._claim is not None:
             self._claim.cancel()
 
@@ -171,6 +189,8 @@ class Inboxes:
         for inbox in self._standing.values():
             inbox.renumber()
         self._unclaimed = [Arrival(0, event) for _, event in self._unclaimed]
+        for number, (timer, held) in self._leaving.items():
+            self._leaving[number] = (timer, [Arrival(0, event) for _, event in held])
 
     # Events of subscriptions that are no more, or not yet again
 

@@ -404,7 +404,7 @@ class ClientSession:
         if not self._is_wanted:
             return
         self.is_on, self._is_opening, self.node = True, False, opened.node
-        if opened.incarnation != self._incarnation:
+        if (opened.incarnation, opened.epoch) != (self._incarnation, self._epoch):
             self._restarted(opened.incarnation)
         self._epoch = opened.epoch
         # What stands is stated again in full: the home may have lost, or never heard, any part of it.
@@ -417,7 +417,8 @@ class ClientSession:
         self._rest(now)
 
     def _restarted(self, incarnation: int) -> None:
-        """Another life of the daemon: its numbers are new, and what became of real-time events nobody knows."""
+        """Another life of the daemon, or of the session in it: its numbers are new, and what became of real-time events
+        nobody knows."""
         if self._incarnation:
             lost = [number for number, each in self._under_way.items() if each.is_realtime]
             self._settle(lost)

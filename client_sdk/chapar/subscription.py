@@ -30,7 +30,7 @@ class Inbox:
 
     __slots__ = ("buffer", "fault", "filter", "is_ended", "keep", "limit", "number", "waiters")
 
-    def __init__(self, filter: Filter, *, limit: int, keep: bool = False) -> None:  # noqa: A002 - the field's own noun
+    def __init__(self, filter: Filter, *, limit: int, keep: bool | None = None) -> None:  # noqa: A002 - the field's own noun
         self.filter = filter
         self.limit = limit
         self.keep = keep
@@ -91,8 +91,9 @@ class Subscription:
             async for event in events:
                 ...
 
-    The subscription stands from entering the block to leaving it. An event counts as delivered when it was handed out;
-    what was not handed out before the client is closed comes again when a client of the same name subscribes again.
+    The subscription stands from entering the block to leaving it; of a client with a name that is left with it, it
+    stands on. An event counts as delivered when it was handed out; what was not handed out before the client is closed
+    comes again when a client of the same name subscribes again.
     A cancelled wait for the next event loses nothing.
     """
 

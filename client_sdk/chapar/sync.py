@@ -200,7 +200,7 @@ class Client:
         where: str = "",
         filter: Filter | None = None,  # noqa: A002 - the field's own noun
         buffer: int = asynchronous.BUFFER,
-        keep: bool = False,
+        keep: bool | None = None,
     ) -> Subscription:
         """The events that match, to be entered with `with` and iterated over; takes what `chapar.Client` takes."""
         made = self._client.subscribe(

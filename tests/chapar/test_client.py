@@ -401,7 +401,7 @@ def test_real_time_events_under_way_in_a_crash_are_given_up() -> None:
             await turns()
             daemon.start()
             assert await kept
-            with pytest.raises(chapar.EventLostError, match="restarted"):
+            with pytest.raises(chapar.EventLostError, match="lost the session"):
                 await lost
             assert await (await client.publish(subject="x", payload=b"after"))
         assert payloads(daemon.events) == [b"before", b"kept", b"after"]
@@ -418,6 +418,24 @@ def test_a_daemon_that_took_the_client_for_off_hears_from_it_again() -> None:
             daemon.forget_addresses()
             assert await (await client.publish(subject="x", payload=b"1"))
             assert (await anext(events)).payload == b"1"
+
+    play(scene)
+
+
+def test_a_session_that_is_over_is_followed_by_another() -> None:
+    """Its deliveries are numbered anew by the same daemon, and none is taken for one of before."""
+
+    async def scene(daemon: FakeDaemon) -> None:
+        async with chapar.connect(daemon.address) as client, client.subscribe(subject="x") as events:
+            for number in range(3):
+                await client.publish(subject="x", payload=b"%d" % number)
+            assert [(await anext(events)).payload for _ in range(2)] == [b"0", b"1"]
+            assert await (await client.publish(subject="y"))
+            daemon.forget_session(client.client_id)
+            for number in range(3, 6):
+                await client.publish(subject="x", payload=b"%d" % number, persistent=True)
+            assert [(await anext(events)).payload for _ in range(4)] == [b"2", b"3", b"4", b"5"]
+            await daemon.until(lambda: daemon.unconfirmed(client.client_id) == 0)
 
     play(scene)
 

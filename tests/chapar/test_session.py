@@ -514,6 +514,23 @@ def test_the_fate_of_real_time_events_is_lost_with_their_daemon() -> None:
     assert session.backlog == 0
 
 
+def test_nothing_is_published_between_asking_for_the_session_and_the_answer() -> None:
+    """The one who answers may be another life, to which a real-time event that was under way must not go again."""
+    session = on()
+    session.publish(Event())
+    session.requests(NOW)
+    session.tick(NOW + RETRY)
+    session.open(NOW + RETRY)
+    session.publish(Event())
+    assert publications(session.requests(NOW + RETRY)) == []
+    session.tick(NOW + 2 * RETRY)
+    said = session.requests(NOW + 2 * RETRY)
+    assert said == [Open("c", EPOCH, 1, True)]  # noqa: FBT003 - a field of the request
+    session.received(opened(LIFE + 1), NOW)
+    assert session.given_up == [1]
+    assert publications(session.requests(NOW)) == [(0, 2, 1)]
+
+
 def test_a_real_time_event_is_repeated_in_the_same_life() -> None:
     """The home knows it by its number; nothing is given up."""
     session = on()

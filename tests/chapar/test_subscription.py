@@ -324,6 +324,47 @@ def test_a_long_run_of_events_does_not_starve_the_others() -> None:
 # Subscriptions that outlive the client
 
 
+def test_nested_blocks_that_end_together_leave_the_subscription_standing() -> None:
+    """A client with a name that goes OFF finds, when it is back, what was not handed out and what came meanwhile."""
+
+    async def scene(daemon: FakeDaemon) -> None:
+        got = []
+        for round_ in range(3):
+            async with (
+                chapar.connect(daemon.address, client_id="rover-3") as client,
+                client.subscribe(subject="x") as events,
+            ):
+                for number in range(1, 6):
+                    daemon.deliver(event(10 * round_ + number))
+                got += await take(events, 4)
+            assert daemon.standing("rover-3") == [Filter(subject="x")]
+            daemon.deliver(event(10 * round_ + 6))
+        async with (
+            chapar.connect(daemon.address, client_id="rover-3") as client,
+            client.subscribe(subject="x") as rest,
+        ):
+            got += await take(rest, 6)
+        assert got == [number for number in range(27) if 0 < number % 10 <= 6]
+
+    play(scene)
+
+
+def test_a_subscription_that_is_left_alone_ends() -> None:
+    """The client stays, so its subscription does not; what it had not handed out is confirmed."""
+
+    async def scene(daemon: FakeDaemon) -> None:
+        async with chapar.connect(daemon.address, client_id="rover-3") as client:
+            async with client.subscribe(subject="x") as events:
+                for number in range(1, 6):
+                    daemon.deliver(event(number))
+                assert await take(events, 2) == [1, 2]
+            async with asyncio.timeout(10):
+                while daemon.standing("rover-3") or daemon.unconfirmed("rover-3"):
+                    await asyncio.sleep(0)
+
+    play(scene)
+
+
 def test_what_is_kept_waits_for_a_client_of_the_same_name() -> None:
     """Events published while it is away, and those that had arrived but were not handed out, each once and in order."""
 
@@ -338,7 +379,10 @@ def test_what_is_kept_waits_for_a_client_of_the_same_name() -> None:
                         daemon.deliver(event(10 * round_ + number))
                     got += await take(events, 4)
             daemon.deliver(event(10 * round_ + 6))
-        async with chapar.connect(daemon.address, client_id="rover-3") as client, client.subscribe(subject="x") as rest:
+        async with (
+            chapar.connect(daemon.address, client_id="rover-3") as client,
+            client.subscribe(subject="x", keep=False) as rest,
+        ):
             got += await take(rest, 8)
         assert got == [number for number in range(27) if number % 10 <= 6 and number > 0]
         assert daemon.unconfirmed("rover-3") == 0

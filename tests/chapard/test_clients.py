@@ -68,7 +68,9 @@ class Desk:
         self.asked: list[tuple[str, Request]] = []
         self.turns = 0
         self.wire = Wire()
-        self.port = ClientPort(lambda client, request: self.asked.append((client, request)), self._wake, SESSIONS)
+        self.port = ClientPort(
+            lambda client, request: self.asked.append((client, request)), self._wake, self._wake, SESSIONS
+        )
         self.port.transports.append(self.wire)
 
     def _wake(self) -> None:

@@ -160,6 +160,22 @@ def test_a_full_socket_is_drained_in_turns() -> None:
     asyncio.run(work())
 
 
+def test_the_end_of_a_drain_is_told_after_its_datagrams() -> None:
+    """What came in together is handed on first; then whoever acts on it is called, without another turn of the loop."""
+
+    async def work() -> None:
+        seen: list[bytes | None] = []
+        transport = DrainedSocket(bound(), lambda data, _address: seen.append(data), lambda: seen.append(None))
+        with peer() as other:
+            for data in (b"a", b"b", b"c"):
+                other.sendto(data, transport.address)
+        await until(lambda: None in seen)
+        assert seen == [b"a", b"b", b"c", None]
+        transport.close()
+
+    asyncio.run(work())
+
+
 def test_what_the_socket_does_not_take_waits_in_order(tmp_path: Path) -> None:
     """When the kernel says "not now", datagrams wait and leave in order; those beyond the bound are counted."""
 

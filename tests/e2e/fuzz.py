@@ -117,7 +117,7 @@ class Target:
     def __init__(self, rng: Random) -> None:
         self.now = 1_700_000_000.0
         self.node = Node(TARGET, int(self.now), Config(record=False, **LIMITS), rng, self.now, None)
-        self.clients = ClientPort(self._ask, lambda: None, self.node.config.session_limit)
+        self.clients = ClientPort(self._ask, lambda: None, lambda: None, self.node.config.session_limit)
         self.witness = Witness(self)
         self.clients.transports.append(self.witness.sink)
         self._saved: dict[str, int] = {}

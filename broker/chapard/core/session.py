@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from chapar.event import Delivery, Event, EventId
@@ -64,6 +65,8 @@ class Session:
     subscriptions: dict[int, Filter] = field(default_factory=dict)
     queue: deque[Waiting] = field(default_factory=deque)
     """What has not left yet."""
+    expires: float = inf
+    """Nothing in the queue expires before this."""
     flight: deque[Waiting] = field(default_factory=deque)
     """What has left and is not acknowledged."""
     events: int = 0
@@ -86,6 +89,11 @@ class Session:
     """Runs of publications accepted: number, id, count."""
     refused: dict[int, dict[EventId, float]] = field(default_factory=dict)
     """By publisher, the memorised events that found the queue full, and until when each keeps its place."""
+
+    @property
+    def queued_events(self) -> int:
+        """Events that have not left yet."""
+        return self.events - self.flight_events
 
     def refused_ids(self) -> list[EventId]:
         """What the queue has refused, per publisher in order."""

@@ -16,6 +16,7 @@ a session was given last is saved within `SAVE_DELAY`.
 
 from __future__ import annotations
 
+from collections import deque
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -327,6 +328,7 @@ class Sessions:
         session.events += len(bodies)
         session.bytes += sum(map(len, bodies))
         session.queue.append(waiting)
+        session.expires = min(session.expires, incoming.expiry)
         if is_memorised or not session.is_on:
             self._save_waiting(session, waiting)
 
@@ -395,10 +397,16 @@ class Sessions:
         """Whether there is no room for `more`, not even that of what has expired without leaving."""
         if not self._overflows(session, more):
             return False
-        for waiting in [each for each in session.queue if each.expiry <= now]:
-            session.queue.remove(waiting)
-            self._lose(session, waiting, Reason.EXPIRED)
+        if session.expires <= now:
+            self._drop_expired(session, now)
         return self._overflows(session, more)
+
+    def _drop_expired(self, session: Session, now: float) -> None:
+        expired = [each for each in session.queue if each.expiry <= now]
+        session.queue = deque(each for each in session.queue if each.expiry > now)
+        session.expires = min((each.expiry for each in session.queue), default=inf)
+        for waiting in expired:
+            self._lose(session, waiting, Reason.EXPIRED)
 
     def _make_room(self, session: Session, body: bytes) -> bool:
         """Drop by policy; whether there is room now."""
@@ -545,6 +553,7 @@ class Sessions:
             session.saved.add(session.number)
             expiry = inf if expiry is None else expiry
             session.queue.append(Waiting(session.number, (body,), is_memorised, expiry, hops, via, since))
+            session.expires = min(session.expires, expiry)
         for (client, event_id), (expiry,) in saved_under(saved, "taken/"):
             self._sessions[client].taken[EventId(bytes.fromhex(event_id))] = inf if expiry is None else expiry
         for (client, origin), (event_id,) in saved_under(saved, "latest/"):
