@@ -102,7 +102,7 @@ def test_publish_and_subscribe() -> None:
             assert events.filter == chapar.Filter(subject="x")
         assert not client.is_connected
         assert daemon.do(lambda each: each.unconfirmed("s")) == 0
-        assert daemon.do(lambda each: each.standing("s")) == []
+        assert daemon.do(lambda each: each.standing("s")) == [chapar.Filter(subject="x")], "it was left with its client"
 
 
 def test_errors_are_the_same() -> None:

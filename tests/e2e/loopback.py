@@ -108,9 +108,7 @@ class WallClock:
 class World:
     """A scenario on real daemons."""
 
-    def __init__(
-        self, scenario: Scenario, folder: Path, daemons: dict[int, Daemon], tasks: asyncio.TaskGroup
-    ) -> None:
+    def __init__(self, scenario: Scenario, folder: Path, daemons: dict[int, Daemon], tasks: asyncio.TaskGroup) -> None:
         self.trace = Trace()
         self.clock: WallClock
         self._scenario = scenario

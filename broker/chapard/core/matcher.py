@@ -117,6 +117,8 @@ class Matcher:
         """How many filters have gone since dicts were last copied."""
         self._names: dict[str, str] = {}
         """Names of attributes, by themselves: filters that came over the network have each their own string."""
+        self._latest: tuple[Event, NodeVector] | None = None
+        """The event looked up last, and what was found: the head of many that differ in their payload alone."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -137,6 +139,7 @@ class Matcher:
     def add(self, filter_: Filter, node: int) -> None:
         """Let `node` hold the filter; nothing happens if it already does."""
         single = self._single(node)
+        self._latest = None
         entry = self._entries.get(filter_)
         if entry is None:
             self._entries[filter_] = self._index(filter_, single)
@@ -147,6 +150,7 @@ class Matcher:
 
     def remove(self, filter_: Filter, node: int) -> bool:
         """Let `node` hold the filter no more; tell whether it did."""
+        self._latest = None
         entry = self._entries.get(filter_)
         if entry is None or not any_and(entry.vector, self._single(node)):
             return False
@@ -165,6 +169,13 @@ class Matcher:
 
     def match(self, event: Event) -> NodeVector:
         """The nodes that hold a filter which the event matches."""
+        if self._latest is not None and self._latest[0] is event:
+            return self._latest[1]
+        found = self._find(event)
+        self._latest = (event, found)
+        return found
+
+    def _find(self, event: Event) -> NodeVector:
         values: dict[str, Value] = dict(event.attributes.items())
         for name in HEADER:
             value = event.value(name)

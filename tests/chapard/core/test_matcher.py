@@ -88,6 +88,19 @@ def test_memory_follows_what_is_held(left: int) -> None:
     assert matcher.match(event) == brute_force(kept, event)
 
 
+def test_what_was_found_last_is_forgotten_when_filters_change() -> None:
+    """The same event, looked up again after every change of who holds what."""
+    matcher, event, wanted = Matcher(16), Event(subject="a"), Filter(subject="a")
+    assert not matcher.match(event).any()
+    matcher.add(wanted, 3)
+    assert list(matcher.match(event).indexes()) == [3]
+    matcher.add(wanted, 5)
+    assert list(matcher.match(event).indexes()) == list(matcher.match(event).indexes()) == [3, 5]
+    matcher.remove(wanted, 3)
+    assert list(matcher.match(event).indexes()) == [5]
+    assert not matcher.match(Event(subject="b")).any()
+
+
 def test_equal_filters_of_several_nodes_are_one() -> None:
     """A filter that three nodes hold counts once, and goes when the last of them lets go."""
     matcher = Matcher(NODES)

@@ -866,6 +866,20 @@ def test_real_time_events_are_saved_when_their_client_goes_off(way: str) -> None
     assert session.latest == {0: event_id(0, 1, 3)}
 
 
+def test_what_was_given_last_is_saved_when_a_client_goes_off() -> None:
+    """At once, also of what it has acknowledged: a restart does not give it again."""
+    desk = Desk()
+    session = desk.subscribed()
+    desk.sessions.take(incoming(5), NOW)
+    desk.acknowledge(session, 1)
+    desk.sessions.close("c", NOW)
+    desk.restart(NOW)
+    desk.sessions.take(incoming(5), NOW)
+    again = desk.sessions.get("c")
+    assert again is not None
+    assert again.events == 0
+
+
 def test_a_crash_takes_real_time_events_that_were_under_way() -> None:
     """They are delivered at most once; the memorised ones among them stay."""
     desk = Desk()
