@@ -28,7 +28,7 @@ from chapar_olsr.mpr import select_mprs
 from chapar_olsr.paths import shortest_paths
 from chapar_olsr.view import RouteView
 from chapard.core.config import Config
-from chapard.core.effects import Answer, Drop, Loss, Reason, RoleRow, Save, Transmit
+from chapard.core.effects import Answer, Drop, Loss, Reason, RoleRow, Save, Settle, Transmit
 from chapard.core.node import Node
 from chapard.core.nodevector import NodeVector
 
@@ -293,6 +293,8 @@ class FakeNetwork:
                 self.disks[node].pop(key, None)
             case Save(key, bytes() as value):
                 self.disks[node][key] = value
+            case Settle(number):
+                self.nodes[node].saved(number, self.now)
             case Loss():
                 self.losses.append((node, effect))
             case Drop(reason=reason):

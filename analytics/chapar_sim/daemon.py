@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from chapar_sim.clock import SimulationError
 from chapar_sim.corruption import scramble
 from chapar_sim.trace import NodeChange, RecordedLoss, Snapshot
-from chapard.core.effects import Answer, Drop, Effect, Loss, Reason, Save, Transmit
+from chapard.core.effects import Answer, Drop, Effect, Loss, Reason, Save, Settle, Transmit
 from chapard.core.roles import Role
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class Core(Protocol):
     def datagram_received(self, data: bytes, source: int, now: float) -> None: ...
     def route_changed(self, view: RouteView, now: float) -> None: ...
     def client_request(self, client: str, request: Request, now: float) -> None: ...
+    def saved(self, number: int, now: float) -> None: ...
     def battery_changed(self, level: float, now: float) -> None: ...
     def tick(self, now: float) -> None: ...
     def stop(self, now: float) -> None: ...
@@ -228,11 +229,16 @@ class Daemon:
 
     def _carry_out(self) -> None:
         """Drain the core and do what it wants done; then wait for its next deadline."""
-        if self.core is None:
-            return
-        for effect in self.core.drain(self._now()):
-            self._perform(effect)
-        if self.core.is_stopped:
+        while self.core is not None:
+            effects = self.core.drain(self._now())
+            for effect in effects:
+                self._perform(effect)
+            # The simulated disk has everything at once.
+            settled = [effect.number for effect in effects if isinstance(effect, Settle)]
+            if not settled:
+                break
+            self.core.saved(max(settled), self._now())
+        if self.core is not None and self.core.is_stopped:
             self.crash(disk=True)
         self._arm()
 
@@ -246,6 +252,8 @@ class Daemon:
                 self._disk.pop(effect.key, None)
             else:
                 self._disk[effect.key] = effect.value
+        elif isinstance(effect, Settle):
+            pass  # see _carry_out
         elif isinstance(effect, Loss):
             homes = tuple(effect.homes.indexes())
             self._trace.losses.append(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chapard import log
 from chapard.clients import ClientPort
-from chapard.core.effects import Answer, RoleRow, Save, SessionRow, Transmit
+from chapard.core.effects import Answer, RoleRow, Save, SessionRow, Settle, Transmit
 from chapard.mesh import Mesh
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ class Driver:
     def _drain(self) -> None:
         saves: list[Save] = []
         held: list[tuple[str, Message]] = []
+        settle: Settle | None = None
         for effect in self.node.drain(self._clock()):
             if isinstance(effect, Answer):
                 if effect.after_save:
@@ -115,30 +116,37 @@ class Driver:
                 self.mesh.send(effect.to, effect.data)
             elif isinstance(effect, Save):
                 saves.append(effect)
+            elif isinstance(effect, Settle):
+                settle = effect
             elif isinstance(effect, (SessionRow, RoleRow)):
                 self._note(effect)
-        if saves or held:
-            self._save(saves, held)
+        if saves or held or settle:
+            self._save(saves, held, settle)
 
-    def _save(self, saves: list[Save], held: list[tuple[str, Message]]) -> None:
+    def _save(self, saves: list[Save], held: list[tuple[str, Message]], settle: Settle | None) -> None:
         if self._disk is None:
             for client, message in held:
                 self.clients.answer(client, message)
-        elif not held:
+            if settle is not None:
+                self._do(self.node.saved, settle.number)
+        elif not held and settle is None:
             self._disk.write(saves, None)
         else:
             self._batch += 1
             self.clients.hold(self._batch, held)
-            self._disk.write(saves, partial(self._written, self._batch))
+            self._disk.write(saves, partial(self._written, self._batch, settle.number if settle is not None else 0))
 
-    def _written(self, batch: int) -> None:
+    def _written(self, batch: int, number: int) -> None:
         """Called by the disk's own thread."""
         with suppress(RuntimeError):  # the loop has ended: nobody waits any more
-            self._loop.call_soon_threadsafe(self._durable, batch)
+            self._loop.call_soon_threadsafe(self._durable, batch, number)
 
-    def _durable(self, batch: int) -> None:
+    def _durable(self, batch: int, number: int) -> None:
         self.clients.release(batch)
-        self.wake()
+        if number:
+            self._do(self.node.saved, number)
+        else:
+            self.wake()
 
     def _note(self, row: SessionRow | RoleRow) -> None:
         match row:

@@ -311,7 +311,7 @@ def test_equality_tells_kinds_apart() -> None:
 def test_filters_cannot_be_changed() -> None:
     """They are keys of tables."""
     with pytest.raises(AttributeError, match="immutable"):
-        Filter().constraints = ()
+        Filter().constraints = ()  # type: ignore[misc]  # what mypy refuses, the class refuses too
 
 
 def test_repr_can_be_pasted() -> None:

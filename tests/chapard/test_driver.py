@@ -12,7 +12,7 @@ from chapar_olsr.view import RouteView
 from chapard.addresses import Addresses
 from chapard.clock import Clock
 from chapard.core.config import Config
-from chapard.core.effects import Answer, Save, SessionRow, Transmit
+from chapard.core.effects import Answer, Save, SessionRow, Settle, Transmit
 from chapard.driver import FAULTS_PER_MINUTE, Driver
 from chapard.settings import ClientsSettings, Endpoint, MeshSettings
 
@@ -66,6 +66,9 @@ class Core:
 
     def battery_changed(self, level: float, now: float) -> None:
         self._take("battery", level, now)
+
+    def saved(self, number: int, now: float) -> None:
+        self._take("saved", number, now)
 
     def tick(self, now: float) -> None:
         self._take("tick", now)
@@ -176,6 +179,26 @@ def test_an_answer_after_save_waits_for_the_disk_and_others_do_not() -> None:
             assert bench.driver.clients.held == 1
             await asyncio.to_thread(disk.waiting[0])
             assert await bench.hear() == [receipt]
+
+    run(work())
+
+
+def test_the_core_hears_when_the_disk_has_what_it_saved() -> None:
+    """Not before; and at once where there is no disk."""
+
+    async def work() -> None:
+        disk = Paper()
+        async with Bench(disk) as bench:
+            bench.core.effects = [Save("a", b"1"), Settle(7)]
+            bench.driver.wake()
+            await until(lambda: disk.batches == [[("a", b"1")]])
+            assert "saved" not in [what for what, *_ in bench.core.given]
+            await asyncio.to_thread(disk.waiting[0])
+            await until(lambda: ("saved", 7) in [each[:2] for each in bench.core.given])
+        async with Bench() as bench:
+            bench.core.effects = [Save("a", b"1"), Settle(7)]
+            bench.driver.wake()
+            await until(lambda: ("saved", 7) in [each[:2] for each in bench.core.given])
 
     run(work())
 

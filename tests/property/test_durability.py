@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from random import Random
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ from chapar.filter import Filter
 from chapar.session import ClientSession, Close, Closed, Goodbye, Open, Opened, Receipt, Refused
 from chapar.wire.client import datagrams, decode_messages_untrusted, decode_requests_untrusted
 from chapard.core.config import Config
-from chapard.core.effects import Answer, Loss, Save
+from chapard.core.effects import Answer, Loss, Save, Settle
 from chapard.core.node import Node
 from chapard.core.session import Incoming
 
@@ -247,9 +248,14 @@ class World:
                     self.disk.when_written(lambda app=app, message=message: app.messages.send([message]))  # type: ignore[misc]  # binds now
                 else:
                     app.messages.send([message])
+            elif isinstance(effect, Settle):
+                self.disk.when_written(partial(self._saved, effect.number))
             elif isinstance(effect, Loss):
                 self.lost.append(effect)
         self.disk.flush(0)
+
+    def _saved(self, number: int) -> None:
+        self.node.saved(number, self.now)
 
     def wait(self, seconds: float) -> None:
         self.now += seconds

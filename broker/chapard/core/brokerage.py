@@ -191,7 +191,7 @@ class Brokerage:
         if self._station.is_broker:
             for memory in self._memorised.due(self._station.index, now):
                 if self._home.take(incoming_of(memory, "memorised"), now):
-                    self._memorised.confirm(memory.event_id, now)
+                    self._memorised.confirm(memory.event_id)
         self._memorised.serve_all(now)
 
     def on_delivered(self, frame: Delivered, now: float) -> None:

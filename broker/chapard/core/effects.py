@@ -86,6 +86,12 @@ class Save(NamedTuple):
     value: bytes | None
 
 
+class Settle(NamedTuple):
+    """Call `Node.saved` with this number when every earlier Save is on the disk."""
+
+    number: int
+
+
 class Loss(NamedTuple):
     """These homes will not get this event from us; at its home, this client will not."""
 
@@ -160,4 +166,4 @@ class RouteRow(NamedTuple):
 
 
 Row = FrameRow | PublishRow | DeliveryRow | InterestRow | SessionRow | RoleRow | RouteRow
-Effect = Transmit | Answer | Save | Loss | Drop | Row
+Effect = Transmit | Answer | Save | Settle | Loss | Drop | Row

@@ -50,6 +50,8 @@ if TYPE_CHECKING:
 
 HEADS_KEPT = 1024
 """Heads of events that are kept decoded: publishers tend to repeat themselves."""
+LONGEST_HEAD = 1024
+"""Bytes of a head that is kept."""
 
 
 DELIVERY_OVERHEAD = 5
@@ -91,7 +93,8 @@ class Home:
         self.announcements: list[Announcement] = []
         self.replays: list[Filter] = []
         self.waiting = 0
-        """Events in `publications`."""
+        """Events in `publications`, and those that are not on the disk yet."""
+        self._unsaved: deque[tuple[int, Publication]] = deque()
         self._heads: dict[bytes, _Head] = {}
         self._sequence = 0
         self._chain = 0
@@ -150,7 +153,7 @@ class Home:
     def _confirm_if_safe(self, memory: Memory, now: float) -> None:
         """An event we held unconfirmed, as a client had refused it, may now be with everyone here who wants it."""
         if not memory.delivered[self._station.index] and self.take(incoming_of(memory, "instant"), now):
-            self._memorised.confirm(memory.event_id, now)
+            self._memorised.confirm(memory.event_id)
 
     def _offer_refused(self, session: Session, now: float) -> None:
         """There is room in a queue again: what it refused, and we hold, comes now, in its publishers' order."""
@@ -264,8 +267,15 @@ class Home:
         self._memorised.publish(event, body, now)
         if self._concerns_us(event):
             self._serve_here(event, body, now)
-        self._outgoing(Publication(event, (body,), inf))
+        # It leaves this node when a crash can no longer forget it: else its publisher would publish it once more.
+        self._unsaved.append((self._store.mark(), Publication(event, (body,), inf)))
+        self.waiting += 1
         return body
+
+    def saved(self, number: int) -> None:
+        """What was saved up to this mark is on the disk."""
+        while self._unsaved and self._unsaved[0][0] <= number:
+            self._in_order(self._unsaved.popleft()[1])
 
     def _outgoing(self, publication: Publication) -> None:
         self.publications.append(publication)
@@ -275,7 +285,7 @@ class Home:
         """Drain what waits for a broker, oldest first."""
         drained = list(self.publications)
         self.publications.clear()
-        self.waiting = 0
+        self.waiting = len(self._unsaved)
         return drained
 
     def _record(self, session: Session, event: Event, bodies: Sequence[bytes]) -> None:
@@ -296,9 +306,10 @@ class Home:
             return None
         stamped = event.accepted(id=event_id(self._station.index, self._station.incarnation, 0), chain=0)
         head = _Head(stamped, event.head())
-        if len(self._heads) >= HEADS_KEPT:
-            self._heads.clear()
-        self._heads[encoded] = head
+        if len(encoded) <= LONGEST_HEAD:
+            if len(self._heads) >= HEADS_KEPT:
+                self._heads.clear()
+            self._heads[encoded] = head
         return head
 
     def _refuse_all(self, session: Session, number: int, count: int, reason: str) -> None:
@@ -327,12 +338,16 @@ class Home:
             expiry = now + event.lifetime_ms / 1000 if event.lifetime_ms else inf
             self.take(Incoming(event, (body,), expiry, 0, "realtime"), now)
         elif self.take(incoming_of(memory, "realtime"), now):
-            self._memorised.confirm(event.id, now)
+            self._memorised.confirm(event.id)
 
     def requeue(self, publication: Publication) -> None:
-        """A broker could not be reached with this event: it takes its place again, in the order of publication."""
-        insort(self.publications, publication, key=lambda each: peek_id(each.bodies[0]))
+        """A broker could not be reached with this event: it takes its place again."""
+        self._in_order(publication)
         self.waiting += len(publication.bodies)
+
+    def _in_order(self, publication: Publication) -> None:
+        """Put events where they belong in the order of publication."""
+        insort(self.publications, publication, key=lambda each: peek_id(each.bodies[0]))
 
     def tick(self, now: float) -> None:
         # Memorised events wait for as long as it takes; the real-time ones behind them do not.

@@ -63,6 +63,8 @@ class Memorised:
         self.met = MET(station.config)
         self._serving: dict[int, dict[EventId, _Serving]] = {}
         self._confirmations: dict[EventId, None] = {}
+        self._unsaved: dict[EventId, int] = {}
+        """What our clients have, but not yet the disk."""
         self._news: dict[EventId, NodeVector] = {}
         self._confirm_at: float | None = None
         self._gossip_at: float | None = None
@@ -120,12 +122,23 @@ class Memorised:
 
     # Home
 
-    def confirm(self, event_id: EventId, now: float) -> None:
+    def confirm(self, event_id: EventId) -> None:
         """The event is safe in the queues of our clients; a copy stays for those that subscribe later."""
+        if event_id in self._unsaved:
+            return
         memory = self.met.get(event_id)
         if memory is not None:
             memory.is_taken = True
             self._save(memory)
+        self._unsaved[event_id] = self._store.mark()
+
+    def saved(self, number: int, now: float) -> None:
+        """What was saved up to this mark is on the disk: only now do others hear that our clients have it."""
+        for event_id in [each for each, mark in self._unsaved.items() if mark <= number]:
+            del self._unsaved[event_id]
+            self._confirmed(event_id, now)
+
+    def _confirmed(self, event_id: EventId, now: float) -> None:
         if self._station.broker == self._station.index:
             self.deliver(event_id, self._here(), now)
         else:
@@ -313,6 +326,7 @@ class Memorised:
         self._store.forget(_key(memory))
         self._news.pop(memory.event_id, None)
         self._confirmations.pop(memory.event_id, None)
+        self._unsaved.pop(memory.event_id, None)
         for serving in self._serving.values():
             serving.pop(memory.event_id, None)
 

@@ -205,6 +205,11 @@ class Node:
         if self.home.publications or self.home.inquiries.questions:
             self._hand_over(now)
 
+    def saved(self, number: int, now: float) -> None:
+        """Everything that was to be saved before the effect Settle of this number is on the disk."""
+        self.home.saved(number)
+        self.memorised.saved(number, now)
+
     def battery_changed(self, level: float, now: float) -> None:
         """Take the battery's level, between 0 and 1 (report 2.2.4)."""
         power = power_at(level, self.config)
@@ -267,6 +272,7 @@ class Node:
         self._take_back(self._links.failures(), now, is_dead=True)
         self._hand_over(now)
         self._links.flush(now)
+        self._store.settle()
         return self.outlet.drain()
 
     # Frames
@@ -362,7 +368,7 @@ class Node:
         """Take what is for us, pass the rest on along its residual node vector."""
         rnv = self._multicast.accept(frame)
         if not rnv.any():
-            self._confirm_again(frame, now)
+            self._confirm_again(frame)
             self.outlet.drop(Reason.DUPLICATE, peer=frame.sender, event_id=peek_id(frame.body))
             return
         if rnv[self.index]:
@@ -388,13 +394,13 @@ class Node:
         if memory is None:
             self.outlet.drop(Reason.EXPIRED, peer=frame.sender, event_id=event_id)
         elif self.home.take(incoming_of(memory, "memorised", hops), now):
-            self.memorised.confirm(event_id, now)
+            self.memorised.confirm(event_id)
 
-    def _confirm_again(self, frame: EventFrame, now: float) -> None:
+    def _confirm_again(self, frame: EventFrame) -> None:
         """A memorised event that we have comes again: our confirmation has not arrived."""
         memory = self.met.get(peek_id(frame.body))
         if memory is not None and memory.is_taken and NodeVector.from_wire(frame.rnv, self.config.nodes)[self.index]:
-            self.memorised.confirm(memory.event_id, now)
+            self.memorised.confirm(memory.event_id)
 
     def _on_publish(self, frame: Publish, now: float) -> None:
         """A home hands us an event. Without tables we cannot tell who wants it, and the home must hear that."""

@@ -85,8 +85,8 @@ class Session:
     """Publishers whose latest event is not on the disk."""
     published: int = 0
     """The last publication accepted or refused."""
-    receipts: deque[tuple[int, EventId, int]] = field(default_factory=deque)
-    """Runs of publications accepted: number, id, count."""
+    receipts: deque[tuple[int, EventId, int, bool]] = field(default_factory=deque)
+    """Runs of publications accepted: number, id, count, whether their receipt waits for the disk."""
     refused: dict[int, dict[EventId, float]] = field(default_factory=dict)
     """By publisher, the memorised events that found the queue full, and until when each keeps its place."""
 

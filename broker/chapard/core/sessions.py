@@ -21,7 +21,6 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from chapar.event import EventId, later, origin_of, peek_id
-from chapar.filter import Filter
 from chapar.limits import CLIENT_MTU, MAX_CLIENT_NAME
 from chapar.session import PUBLISH_WINDOW, Acknowledge, Closed, Deliver, Goodbye, Opened, Receipt, Refused, Subscribed
 from chapard.core.config import QueuePolicy
@@ -29,13 +28,14 @@ from chapard.core.effects import Answer, DeliveryRow, Reason, SessionRow
 from chapard.core.matcher import Matcher
 from chapard.core.nodevector import NodeVector
 from chapard.core.session import Incoming, Session, Waiting
-from chapard.core.store import saved_under
+from chapard.core.session_disk import SessionDisk, restored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from random import Random
 
     from chapar.event import Event
+    from chapar.filter import Filter
     from chapar.session import Message
     from chapard.core.config import Config
     from chapard.core.outlet import Outlet
@@ -64,7 +64,8 @@ class Sessions:
         self._here = NodeVector.of([index], config.nodes)
         self._config = config
         self._outlet = outlet
-        self._store = store
+        self._disk = SessionDisk(store)
+        self._slots = config.session_limit
         self._rng = rng
         self._sessions: dict[str, Session] = {}
         self._by_slot: dict[int, Session] = {}
@@ -95,13 +96,13 @@ class Sessions:
                 return None
         if session.is_lasting is not lasting:
             session.is_lasting = lasting
-            self._save(session)
+            self._disk.save(session)
         resumed = session.epoch == epoch
         if not resumed:
             # A client that does not know the session counts its publications anew: old receipts are not for them.
             session.published = 0
             session.receipts.clear()
-            self._store.forget(f"published/{client}")
+            self._disk.forget_published(session)
         session.published = max(session.published, floor - 1)
         session.heard = now
         if not session.is_on:
@@ -128,9 +129,9 @@ class Sessions:
     def _off(self, session: Session) -> None:
         session.is_on, session.retry_at = False, None
         for waiting in (*session.flight, *session.queue):
-            self._save_waiting(session, waiting)
-        self._save_marks(session)
-        self._save_published(session)
+            self._disk.save_waiting(session, waiting)
+        self._disk.save_latest(session)
+        self._disk.save_published(session)
         self._row(session, "off")
 
     def heard(self, client: str, now: float) -> Session | None:
@@ -160,7 +161,7 @@ class Sessions:
             return None
         session = Session(client, self._free_slot(), 1 + self._rng.getrandbits(31), lasting)
         self._add(session)
-        self._save(session)
+        self._disk.save(session)
         return session
 
     def _evict(self) -> bool:
@@ -175,12 +176,7 @@ class Sessions:
         assert not session.subscriptions, "whoever announces them takes them back"
         for waiting in (*session.flight, *session.queue):
             self._lose(session, waiting, Reason.SESSION_ENDED)
-        for event_id in session.taken:
-            self._store.forget(f"taken/{session.client}/{event_id.hex()}")
-        for origin in session.latest:
-            self._store.forget(f"latest/{session.client}/{origin}")
-        self._store.forget(f"published/{session.client}")
-        self._store.forget(f"session/{session.client}")
+        self._disk.forget(session)
         del self._sessions[session.client], self._by_slot[session.slot]
 
     def _add(self, session: Session) -> None:
@@ -188,7 +184,7 @@ class Sessions:
         self._by_slot[session.slot] = session
 
     def _free_slot(self) -> int:
-        return next(slot for slot in range(self._config.session_limit) if slot not in self._by_slot)
+        return next(slot for slot in range(self._slots) if slot not in self._by_slot)
 
     # Subscriptions
 
@@ -204,7 +200,7 @@ class Sessions:
             return False
         session.subscriptions[number] = filter
         self._matcher.add(filter, session.slot)
-        self._save(session)
+        self._disk.save(session)
         self._answer(session.client, Subscribed(number))
         return True
 
@@ -215,7 +211,7 @@ class Sessions:
             return None
         if gone not in session.subscriptions.values():
             self._matcher.remove(gone, session.slot)
-        self._save(session)
+        self._disk.save(session)
         return gone
 
     # Publications
@@ -223,17 +219,22 @@ class Sessions:
     def accepted(self, session: Session, number: int, event_id: EventId, count: int, *, after_save: bool) -> None:
         """Confirm a run of publications to the client, and remember that they were accepted."""
         session.published = number + count - 1
-        session.receipts.append((number, event_id, count))
-        while session.receipts[0][0] <= session.published - RECEIPTS_KEPT and len(session.receipts) > 1:
-            session.receipts.popleft()
+        receipts = session.receipts
+        first, id_, length, waits = receipts[-1] if receipts else (-1, event_id, 0, after_save)
+        if first + length == number and later(id_, length) == event_id and waits is after_save:
+            receipts[-1] = (first, id_, length + count, after_save)
+        else:
+            receipts.append((number, event_id, count, after_save))
+        while receipts[0][0] + receipts[0][2] + RECEIPTS_KEPT <= session.published + 1:
+            receipts.popleft()
         if after_save:
-            self._save_published(session)
+            self._disk.save_published(session)
         self._answer(session.client, Receipt(number, event_id, count), after_save=after_save)
 
     def receipts_again(self, session: Session, number: int, count: int) -> None:
         """Answer for publications that were answered before. Which were refused, and why, is not kept."""
         end = number + count
-        for first, event_id, accepted in session.receipts:
+        for first, event_id, accepted, after_save in session.receipts:
             start, stop = max(number, first), min(end, first + accepted)
             if start >= stop:
                 continue
@@ -241,16 +242,13 @@ class Sessions:
                 self.refuse(session.client, refused, "refused before")
             # What is on its way to the disk since it was accepted is there before this answer leaves.
             receipt = Receipt(start, later(event_id, start - first), stop - start)
-            self._answer(session.client, receipt, after_save=True)
+            self._answer(session.client, receipt, after_save=after_save)
             number = stop
         for refused in range(number, end):
             self.refuse(session.client, refused, "refused before")
 
     def refuse(self, client: str, number: int, reason: str) -> None:
         self._answer(client, Refused(number, reason))
-
-    def _save_published(self, session: Session) -> None:
-        self._store.put(f"published/{session.client}", session.published, list(session.receipts))
 
     # Deliveries
 
@@ -330,7 +328,7 @@ class Sessions:
         session.queue.append(waiting)
         session.expires = min(session.expires, incoming.expiry)
         if is_memorised or not session.is_on:
-            self._save_waiting(session, waiting)
+            self._disk.save_waiting(session, waiting)
 
     def _refuse(self, session: Session, event_id: EventId, now: float) -> None:
         """Leave a memorised event with the brokers, which will serve it again; meanwhile it keeps its place."""
@@ -373,18 +371,20 @@ class Sessions:
         if not incoming.is_memorised:
             self._mark_latest(session, peek_id(bodies[-1]), now)
             return
-        expiry = None if incoming.expiry == inf else incoming.expiry
         for event_id in map(peek_id, bodies):
             session.taken[event_id] = incoming.expiry
-            self._store.put(f"taken/{session.client}/{event_id.hex()}", expiry)
+            self._disk.save_taken(session, event_id, incoming.expiry)
             if len(session.taken) > TAKEN_KEPT:
                 oldest = next(iter(session.taken))
                 del session.taken[oldest]
-                self._store.forget(f"taken/{session.client}/{oldest.hex()}")
+                self._disk.forget_taken(session, oldest)
 
     def _mark_latest(self, session: Session, event_id: EventId, now: float) -> None:
         session.latest[origin_of(event_id)] = event_id
         session.unsaved.add(origin_of(event_id))
+        self._save_soon(now)
+
+    def _save_soon(self, now: float) -> None:
         if self._save_at is None:
             self._save_at = now + SAVE_DELAY
 
@@ -428,11 +428,7 @@ class Sessions:
         """Deliveries from `number` on are done with, one way or the other."""
         session.events -= events
         session.bytes -= size
-        if session.saved:
-            for each in range(number, number + events):
-                if each in session.saved:
-                    session.saved.remove(each)
-                    self._store.forget(f"queue/{session.client}/{each:012d}")
+        self._disk.forget_waiting(session, number, events)
 
     def _pump(self, session: Session, now: float) -> None:
         """Send what the window admits; whatever has expired meanwhile is dropped."""
@@ -497,7 +493,7 @@ class Sessions:
         if self._save_at is not None and self._save_at <= now:
             self._save_at = None
             for session in self.all():
-                self._save_marks(session)
+                self._disk.save_latest(session)
         over = []
         for session in self.all():
             if not session.is_on:
@@ -524,7 +520,7 @@ class Sessions:
         for session in self._sessions.values():
             for event_id in [each for each, expiry in session.taken.items() if expiry + grace <= now]:
                 del session.taken[event_id]
-                self._store.forget(f"taken/{session.client}/{event_id.hex()}")
+                self._disk.forget_taken(session, event_id)
 
     def next_deadline(self) -> float | None:
         times = [session.heard + self._config.keep_alive for session in self._sessions.values() if session.is_on]
@@ -537,52 +533,16 @@ class Sessions:
     # Disk
 
     def restore(self, saved: Mapping[str, bytes], now: float) -> None:
-        """Take up the sessions as they were saved; every client is OFF until it opens its session again."""
-        for (client,), (epoch, lasting, subscriptions) in saved_under(saved, "session/"):
-            session = Session(client, self._free_slot(), epoch, lasting, heard=now)
+        """Take up the sessions as they were saved, also if there are more of them than there may be now."""
+        sessions = restored(saved, now)
+        self._slots = max(self._config.session_limit, len(sessions))
+        self._matcher = Matcher(self._slots)
+        for session in sessions:
             self._add(session)
-            for number, wire in subscriptions:
-                session.subscriptions[number] = Filter.from_wire_untrusted(wire)
-                self._matcher.add(session.subscriptions[number], session.slot)
-        for (client, number), (body, *rest) in saved_under(saved, "queue/"):
-            is_memorised, expiry, hops, via, since = rest
-            session = self._sessions[client]
-            session.number = int(number)
-            session.events += 1
-            session.bytes += len(body)
-            session.saved.add(session.number)
-            expiry = inf if expiry is None else expiry
-            session.queue.append(Waiting(session.number, (body,), is_memorised, expiry, hops, via, since))
-            session.expires = min(session.expires, expiry)
-        for (client, event_id), (expiry,) in saved_under(saved, "taken/"):
-            self._sessions[client].taken[EventId(bytes.fromhex(event_id))] = inf if expiry is None else expiry
-        for (client, origin), (event_id,) in saved_under(saved, "latest/"):
-            self._sessions[client].latest[int(origin)] = EventId(event_id)
-        for session in self._sessions.values():
-            for waiting in session.queue:  # what waits was given, even if the mark that says so was not saved yet
-                given = peek_id(waiting.bodies[0])
-                if not waiting.is_memorised and given > session.latest.get(origin_of(given), b""):
-                    self._mark_latest(session, given, now)
-        for (client,), (published, receipts) in saved_under(saved, "published/"):
-            self._sessions[client].published = published
-            self._sessions[client].receipts.extend((number, EventId(first), count) for number, first, count in receipts)
-
-    def _save(self, session: Session) -> None:
-        subscriptions = [[number, each.to_wire()] for number, each in session.subscriptions.items()]
-        self._store.put(f"session/{session.client}", session.epoch, session.is_lasting, subscriptions)
-
-    def _save_waiting(self, session: Session, waiting: Waiting) -> None:
-        _, bodies, is_memorised, expiry, *rest = waiting
-        for number, body in enumerate(bodies, waiting.number):
-            if number not in session.saved:
-                session.saved.add(number)
-                key = f"queue/{session.client}/{number:012d}"
-                self._store.put(key, body, is_memorised, None if expiry == inf else expiry, *rest)
-
-    def _save_marks(self, session: Session) -> None:
-        for origin in sorted(session.unsaved):
-            self._store.put(f"latest/{session.client}/{origin}", session.latest[origin])
-        session.unsaved.clear()
+            for filter_ in session.subscriptions.values():
+                self._matcher.add(filter_, session.slot)
+            if session.unsaved:
+                self._save_soon(now)
 
     # Out
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgpack
 
-from chapard.core.effects import Save
+from chapard.core.effects import Save, Settle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,6 +32,21 @@ class Store:
 
     def __init__(self, outlet: Outlet) -> None:
         self._outlet = outlet
+        self._number = 0
+        self._is_marked = False
+
+    def mark(self) -> int:
+        """A number for all that was saved up to now. `Node.saved` gives it back when that is on the disk."""
+        if not self._is_marked:
+            self._is_marked = True
+            self._number += 1
+        return self._number
+
+    def settle(self) -> None:
+        """Ask to be told, at the end of what one drain gives, if anybody waits to hear."""
+        if self._is_marked:
+            self._is_marked = False
+            self._outlet.emit(Settle(self._number))
 
     def put(self, key: str, *values: Any) -> None:
         self._outlet.emit(Save(key, msgpack.packb(values)))

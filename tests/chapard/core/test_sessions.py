@@ -990,8 +990,9 @@ def test_a_receipt_can_be_repeated_for_more_than_a_window_of_publications() -> N
     session = desk.open()
     last = RECEIPTS_KEPT + 10
     for number in range(1, last + 1, 2):
-        desk.sessions.accepted(session, number, event_id(HERE, 1, number), 2, after_save=True)
-    assert desk.said(Answer)[-1] == Answer("c", Receipt(last - 1, event_id(HERE, 1, last - 1), 2), after_save=True)
+        desk.sessions.accepted(session, number, event_id(HERE, 1, 3 * number), 2, after_save=True)
+    receipt = Receipt(last - 1, event_id(HERE, 1, 3 * (last - 1)), 2)
+    assert desk.said(Answer)[-1] == Answer("c", receipt, after_save=True)
     desk.restart(NOW)
     again = desk.open(epoch=session.epoch)
     (opened, *_) = desk.messages()
@@ -1001,7 +1002,7 @@ def test_a_receipt_can_be_repeated_for_more_than_a_window_of_publications() -> N
     receipts = [each for each in known if isinstance(each, Receipt)]
     assert refused == list(range(1, 11))
     assert [(each.number, each.id, each.length) for each in receipts] == [
-        (number, event_id(HERE, 1, number), 2) for number in range(11, last, 2)
+        (number, event_id(HERE, 1, 3 * number), 2) for number in range(11, last, 2)
     ]
     assert sum(each.length for each in receipts) == RECEIPTS_KEPT > PUBLISH_WINDOW
     fresh = desk.open(epoch=0)
@@ -1024,7 +1025,7 @@ def test_what_was_answered_before_gets_the_same_answer(gaps: list[tuple[int, int
     for gap, length in gaps:
         first = event_id(HERE, 1, 10 * place)
         ids |= {place + gap + n: later(first, n) for n in range(length)}
-        desk.sessions.accepted(session, place + gap, first, length, after_save=False)
+        desk.sessions.accepted(session, place + gap, first, length, after_save=True)
         place += gap + length
     desk.drain()
     desk.sessions.receipts_again(session, number, count)
@@ -1067,7 +1068,44 @@ def test_only_memorised_publications_are_saved_at_once() -> None:
     desk.restart(NOW)
     again = desk.sessions.get("c")
     assert again is not None
-    assert (again.published, list(again.receipts)) == (4, [(1, event_id(HERE, 1, 1), 4)])
+    assert (again.published, list(again.receipts)) == (4, [(1, event_id(HERE, 1, 1), 4, False)])
+
+
+def test_publications_that_follow_each_other_are_remembered_as_one_run() -> None:
+    """A publisher of single events does not make its receipts, which are saved each time, ever longer."""
+    desk = Desk()
+    session = desk.open()
+    for number in range(1, 50):
+        desk.sessions.accepted(session, number, event_id(HERE, 1, number), 1, after_save=True)
+    assert list(session.receipts) == [(1, event_id(HERE, 1, 1), 49, True)]
+    desk.sessions.accepted(session, 50, event_id(HERE, 1, 50), 1, after_save=False)
+    desk.sessions.accepted(session, 51, event_id(HERE, 1, 52), 1, after_save=False)
+    desk.sessions.accepted(session, 53, event_id(HERE, 1, 53), 1, after_save=False)
+    assert [each[0] for each in session.receipts] == [1, 50, 51, 53]
+
+
+def test_a_repeated_receipt_of_a_real_time_event_does_not_wait_for_the_disk() -> None:
+    """A disk that takes nothing does not hold up what never goes there."""
+    desk = Desk()
+    session = desk.open()
+    desk.sessions.accepted(session, 1, event_id(HERE, 1, 1), 1, after_save=False)
+    desk.drain()
+    desk.sessions.receipts_again(session, 1, 1)
+    assert desk.said(Answer) == [Answer("c", Receipt(1, event_id(HERE, 1, 1), 1), after_save=False)]
+
+
+def test_more_sessions_than_there_may_be_now_are_taken_up() -> None:
+    """The limit was lowered: those who are known stay, others are refused."""
+    desk = Desk(replace(CONFIG, session_limit=5))
+    for name in "abcde":
+        session = desk.sessions.open(name, 0, 1, NOW)
+        assert session is not None
+        desk.sessions.subscribe(session, 1, Filter(subject=name))
+    desk.config = replace(CONFIG, session_limit=2)
+    desk.restart(NOW)
+    assert len(desk.sessions) == 5
+    assert desk.sessions.is_wanted(Event(subject="e"))
+    assert desk.sessions.open("f", 0, 1, NOW) is None
 
 
 # The window in bytes, and the queue in bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chapard.core.effects import Save
+from chapard.core.effects import Save, Settle
 from chapard.core.outlet import Outlet
 from chapard.core.store import Store, saved_under
 
@@ -52,3 +52,18 @@ def test_every_put_is_one_save() -> None:
     store.put("home", 7)
     store.forget("home")
     assert outlet.drain() == [Save("home", b"\x91\x07"), Save("home", None)]
+
+
+def test_what_is_marked_is_asked_about_once_at_the_end() -> None:
+    """All marks between two drains are one number; who marks nothing is not told anything."""
+    outlet = Outlet()
+    store = Store(outlet)
+    store.put("a", 1)
+    assert store.mark() == store.mark() == 1
+    store.put("b", 2)
+    store.settle()
+    assert outlet.drain()[-1] == Settle(1)
+    store.put("c", 3)
+    store.settle()
+    assert len(outlet.drain()) == 1
+    assert store.mark() == 2
