@@ -15,8 +15,8 @@ import chapar
 
 
 async def main() -> None:
-    # `keep`: leaving the block does not end the subscription.
-    async with chapar.connect(client_id="rover-3") as rover, rover.subscribe(subject="waypoint", keep=True):
+    # A client with a name that leaves stays subscribed.
+    async with chapar.connect(client_id="rover-3") as rover, rover.subscribe(subject="waypoint"):
         print("the rover has subscribed, and drives into a tunnel")
 
     async with chapar.connect() as base:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from chapar.session import Request
 
 SCENARIO: Final = Path(__file__).resolve().parents[1] / "scenarios" / "mesh.toml"
+NOISE_SHARE: Final = 0.6
 NOISE: Final = 80
 """Bytes of the longest noise."""
 HOSTILE: Final[tuple[Any, ...]] = (
@@ -51,36 +52,41 @@ class Mutants:
 
     def of_mesh(self) -> tuple[bytes, int]:
         """A datagram, and the node it comes from: mostly the one that its frames name."""
-        rng = self._rng
-        seed, source = self._mesh[int(rng.random() * len(self._mesh))]
+        rng, seeds = self._rng, self._mesh
+        seed, source = seeds[int(rng.random() * len(seeds))]
+        chance = rng.random()
+        if chance < NOISE_SHARE:
+            return rng.randbytes(1 + int(rng.random() * NOISE)), source
         if rng.random() < 0.1:
             source = int(rng.random() * 255)
-        return self._mutant(seed, self._mesh[int(rng.random() * len(self._mesh))][0].data), source
+        return _mutant(seed, seeds[int(rng.random() * len(seeds))][0], chance, rng), source
 
     def of_client(self) -> tuple[bytes, tuple[str, int]]:
         """A datagram, and the address it comes from: few of the addresses send most of them."""
-        rng = self._rng
+        rng, seeds = self._rng, self._clients
         address = self._addresses[int(rng.random() ** 4 * ADDRESSES)]
-        seed = self._clients[int(rng.random() * len(self._clients))]
-        return self._mutant(seed, self._clients[int(rng.random() * len(self._clients))].data), address
-
-    def _mutant(self, seed: _Seed, other: bytes) -> bytes:
-        rng, data = self._rng, seed.data
         chance = rng.random()
-        if chance < 0.5:
-            return rng.randbytes(1 + int(rng.random() * NOISE))
-        if chance < 0.65:
-            return data[: int(rng.random() * len(data))]
-        if chance < 0.77:
-            return _flipped(data, rng)
-        if chance < 0.88:
-            return seed.with_hostile_value(rng)
-        if chance < 0.96:
-            return data[: int(rng.random() * len(data))] + other[int(rng.random() * len(other)) :]
-        if chance < 0.985:
-            at, end = sorted((int(rng.random() * len(data)), int(rng.random() * len(data))))
-            return data[:end] + data[at:]
-        return data
+        if chance < NOISE_SHARE:
+            return rng.randbytes(1 + int(rng.random() * NOISE)), address
+        seed, other = seeds[int(rng.random() * len(seeds))], seeds[int(rng.random() * len(seeds))]
+        return _mutant(seed, other, chance, rng), address
+
+
+def _mutant(seed: _Seed, other: _Seed, chance: float, rng: Random) -> bytes:
+    """What becomes of a datagram; `chance`, of the part above the noise, says what happens to it."""
+    data = seed.data
+    if chance < 0.74:
+        return data[: int(rng.random() * len(data))]
+    if chance < 0.83:
+        return _flipped(data, rng)
+    if chance < 0.92:
+        return seed.with_hostile_value(rng)
+    if chance < 0.97:
+        return data[: int(rng.random() * len(data))] + other.data[int(rng.random() * len(other.data)) :]
+    if chance < 0.99:
+        at, end = sorted((int(rng.random() * len(data)), int(rng.random() * len(data))))
+        return data[:end] + data[at:]
+    return data
 
 
 class _Seed:

@@ -23,14 +23,12 @@ def compose(
     met: MET,
     *,
     power: Power,
-    is_leaving: bool,
     acks: tuple[tuple[int, int, int], ...],
     now: float,
 ) -> Beacon:
     """The beacon of this moment. Digests of the tables are a broker's to state; relays, where routing states none."""
     flags = FLAG[power]
     flags |= BeaconFlag.BROKER if station.is_broker else 0
-    flags |= BeaconFlag.LEAVING if is_leaving else 0
     flags |= BeaconFlag.SOLICIT if station.is_looking(now) else 0
     nodes = station.config.nodes
     neighbours = NodeVector.of((node for node in station.view.neighbours if node < nodes), nodes)

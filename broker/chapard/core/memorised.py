@@ -116,9 +116,7 @@ class Memorised:
 
     def rewant(self, home: int) -> None:
         """A home's filters have changed: see anew what it wants (instant notification, 3.3.1)."""
-        record = self._fmt.get(home)
-        filters = record.filters if record is not None else ()
-        self.met.want(home, lambda event: any(each.matches(event) for each in filters))
+        self.met.want(home, lambda event: bool(self._fmt.match(event)[home]))
 
     # Home
 

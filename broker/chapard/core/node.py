@@ -519,7 +519,6 @@ class Node:
             self.fmt,
             self.met,
             power=self.power,
-            is_leaving=self._office.is_stopping,
             acks=self._links.acks(),
             now=now,
         )

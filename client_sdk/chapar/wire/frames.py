@@ -77,7 +77,6 @@ class BeaconFlag(IntFlag):
     BROKER = 1
     LOW_POWER = 2
     CRITICAL_POWER = 4
-    LEAVING = 8
     SOLICIT = 16
     """I have neighbours whose beacon I have not heard: answer me."""
 

@@ -27,9 +27,9 @@ class Node:
         self.fmt = FMT(QUICK)
         self.met = MET(QUICK)
 
-    def beacon(self, *, power: Power = Power.FULL, is_leaving: bool = False, now: float = NOW) -> Beacon:
+    def beacon(self, *, power: Power = Power.FULL, now: float = NOW) -> Beacon:
         about = (self.station, self.interests, self.fmt, self.met)
-        return compose(*about, power=power, is_leaving=is_leaving, acks=((3, 4, 5),), now=now)
+        return compose(*about, power=power, acks=((3, 4, 5),), now=now)
 
 
 def test_a_beacon_names_the_node_its_incarnation_and_its_filters_version() -> None:
@@ -76,12 +76,11 @@ def test_hosts_outside_the_network_are_not_named() -> None:
     assert node.beacon().neighbours == a_vector([1])
 
 
-def test_flags_tell_power_leaving_and_looking() -> None:
-    """Low and critical power, the way out, and that a new neighbour has not been heard yet."""
+def test_flags_tell_power_and_looking() -> None:
+    """Low and critical power, and that a new neighbour has not been heard yet."""
     node = Node()
     assert node.beacon(power=Power.LOW).flags == BeaconFlag.LOW_POWER
     assert node.beacon(power=Power.CRITICAL).flags == BeaconFlag.CRITICAL_POWER
-    assert node.beacon(is_leaving=True).flags == BeaconFlag.LEAVING
     node.station.adopt(RouteView(2, frozenset({1})), NOW)
     assert node.beacon().flags == BeaconFlag.SOLICIT
     assert node.beacon(now=NOW + QUICK.orphan_patience).flags == 0
