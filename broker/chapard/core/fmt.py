@@ -109,12 +109,15 @@ class FMT:
         record = HomeRecord(version, filters_digest(once), once)
         if known is not None and record[:2] < known[:2]:
             return Merge.STALE
-        self._renewed[home] = max(self._renewed.get(home, now - age), now - age)
-        self._due = min(self._due, self._renewed[home] + ASK_SHARE * self._config.subscription_lease)
+        self._renew(home, now - age)
         if known is not None and record[:2] == known[:2]:
             return Merge.KNOWN
         self._replace(home, record)
         return Merge.CHANGED
+
+    def _renew(self, home: int, heard: float) -> None:
+        self._renewed[home] = max(self._renewed.get(home, heard), heard)
+        self._due = min(self._due, self._renewed[home] + ASK_SHARE * self._config.subscription_lease)
 
     def add(self, home: int, version: int, base: int, filters: Sequence[Filter], now: float) -> Merge:
         """Take SUBSCRIBE: filters added to version `base`."""
@@ -134,9 +137,26 @@ class FMT:
             return Merge.KNOWN if version == known.version else Merge.STALE
         if known is None or known.version != base:
             return Merge.GAP
-        gone = set(removed)
-        filters = [each for each in known.filters if each not in gone]
-        return self.merge(home, version, list(dict.fromkeys([*filters, *added])), 0, now)
+        return self._step(home, known, version, added, removed, now)
+
+    def _step(
+        self, home: int, known: HomeRecord, version: int, added: Sequence[Filter], removed: Sequence[Filter], now: float
+    ) -> Merge:
+        """Change the record that we have. It costs what the change does: a client may subscribe thousands of times."""
+        gone = {each for each in removed if self._matcher.vector(each)[home]}
+        fresh = [each for each in dict.fromkeys(added) if each in gone or not self._matcher.vector(each)[home]]
+        kept = tuple(each for each in known.filters if each not in gone) if gone else known.filters
+        if len(kept) + len(fresh) > self._config.filters_per_home:
+            return Merge.REFUSED
+        self._renew(home, now)
+        for each in gone:
+            self._matcher.remove(each, home)
+        for each in fresh:
+            self._matcher.add(each, home)
+        digest = known.digest ^ filters_digest(gone) ^ filters_digest(fresh)
+        self._records[home] = HomeRecord(version, digest, kept + tuple(fresh))
+        self.tree.set(key_of(home), version, digest)
+        return Merge.CHANGED
 
     def _replace(self, home: int, record: HomeRecord) -> None:
         before = self._records.get(home)

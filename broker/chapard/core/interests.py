@@ -44,7 +44,13 @@ class Interests:
         self._announced: dict[Filter, None] = {}
         self._digest = 0
         """That of the announced filters, kept up to date: every beacon carries it."""
-        self._by_subject: dict[object, dict[Filter, None]] = {}
+        self._by_subject: dict[object, dict[Filter, frozenset[str]]] = {}
+        """The announced filters by the subject they ask for, under None those that ask for no certain one.
+
+        With each the names it has constraints on: it covers no filter that has none on one of them.
+        """
+        self._hopeless: dict[Filter, None] = {}
+        """Announced filters that no event can match: any other covers them."""
 
     def __len__(self) -> int:
         return len(self._wanted)
@@ -113,25 +119,51 @@ class Interests:
         if not filter.satisfiable or (has_subject and subject is None):
             return any(each.covers(filter) for each in self._announced)
         places = (subject, None) if has_subject else (None,)
-        return any(each.covers(filter) for place in places for each in self._by_subject.get(place, ()))
+        names = _names_of(filter)
+        return any(
+            asked <= names and each.covers(filter)
+            for place in places
+            for each, asked in self._by_subject.get(place, {}).items()
+        )
 
     def _uncover(self, filter: Filter) -> tuple[Filter, ...]:  # noqa: A002 - the field's own noun
         """Announce a filter and conceal those it covers, which are returned."""
-        hidden = tuple(each for each in self._announced if filter.covers(each))
+        names = _names_of(filter)
+        candidates = self._may_be_hidden_by(filter)
+        hidden = tuple(each for each, asked in candidates if names <= asked and filter.covers(each))
         for each in hidden:
             self._conceal(each)
         self._announced[filter] = None
+        if not filter.satisfiable:
+            self._hopeless[filter] = None
         self._digest ^= filters_digest((filter,))
-        self._by_subject.setdefault(_subject_of(filter), {})[filter] = None
+        self._by_subject.setdefault(_subject_of(filter), {})[filter] = names
         return hidden
+
+    def _may_be_hidden_by(self, filter: Filter) -> Iterable[tuple[Filter, frozenset[str]]]:  # noqa: A002 - the field's own noun
+        """The announced filters that this one can cover, and the names they have constraints on.
+
+        If it asks for a certain subject, they do too somehow. Those that no event matches it covers anyway.
+        """
+        subject = _subject_of(filter)
+        places = self._by_subject if subject is None else (subject, None)
+        found = (pair for place in places for pair in self._by_subject.get(place, {}).items())
+        if not self._hopeless:
+            return found
+        return {**dict(found), **dict.fromkeys(self._hopeless, _names_of(filter))}.items()
 
     def _conceal(self, filter: Filter) -> None:  # noqa: A002 - the field's own noun
         del self._announced[filter]
+        self._hopeless.pop(filter, None)
         self._digest ^= filters_digest((filter,))
         place = _subject_of(filter)
         del self._by_subject[place][filter]
         if not self._by_subject[place]:
             del self._by_subject[place]
+
+
+def _names_of(filter: Filter) -> frozenset[str]:  # noqa: A002 - the field's own noun
+    return frozenset(c.name for c in filter.constraints)
 
 
 def _subject_of(filter: Filter) -> object:  # noqa: A002 - the field's own noun

@@ -272,6 +272,7 @@ class Node:
         self._take_back(self._links.failures(), now, is_dead=True)
         self._hand_over(now)
         self._links.flush(now)
+        self.home.sessions.save_changed()
         self._store.settle()
         return self.outlet.drain()
 

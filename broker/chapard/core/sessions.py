@@ -71,6 +71,8 @@ class Sessions:
         self._by_slot: dict[int, Session] = {}
         self._matcher = Matcher(config.session_limit)
         self._save_at: float | None = None
+        self._changed: dict[str, Session] = {}
+        """Sessions to be saved when this round of requests is over: a client may subscribe many times in it."""
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -96,7 +98,7 @@ class Sessions:
                 return None
         if session.is_lasting is not lasting:
             session.is_lasting = lasting
-            self._disk.save(session)
+            self._changed[session.client] = session
         resumed = session.epoch == epoch
         if not resumed:
             # A client that does not know the session counts its publications anew: old receipts are not for them.
@@ -161,7 +163,7 @@ class Sessions:
             return None
         session = Session(client, self._free_slot(), 1 + self._rng.getrandbits(31), lasting)
         self._add(session)
-        self._disk.save(session)
+        self._changed[session.client] = session
         return session
 
     def _evict(self) -> bool:
@@ -176,6 +178,7 @@ class Sessions:
         assert not session.subscriptions, "whoever announces them takes them back"
         for waiting in (*session.flight, *session.queue):
             self._lose(session, waiting, Reason.SESSION_ENDED)
+        self._changed.pop(session.client, None)
         self._disk.forget(session)
         del self._sessions[session.client], self._by_slot[session.slot]
 
@@ -200,7 +203,7 @@ class Sessions:
             return False
         session.subscriptions[number] = filter
         self._matcher.add(filter, session.slot)
-        self._disk.save(session)
+        self._changed[session.client] = session
         self._answer(session.client, Subscribed(number))
         return True
 
@@ -211,7 +214,7 @@ class Sessions:
             return None
         if gone not in session.subscriptions.values():
             self._matcher.remove(gone, session.slot)
-        self._disk.save(session)
+        self._changed[session.client] = session
         return gone
 
     # Publications
@@ -531,6 +534,12 @@ class Sessions:
         return min(times, default=None)
 
     # Disk
+
+    def save_changed(self) -> None:
+        """Save what sessions are subscribed to, once, however often that has changed."""
+        for session in self._changed.values():
+            self._disk.save(session)
+        self._changed.clear()
 
     def restore(self, saved: Mapping[str, bytes], now: float) -> None:
         """Take up the sessions as they were saved, also if there are more of them than there may be now."""

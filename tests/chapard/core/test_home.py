@@ -86,6 +86,7 @@ class House:
 
     def drain(self, *, is_slow: bool = False) -> list[Effect]:
         """What it wants done; a slow disk has not told yet that it has what was saved."""
+        self.home.sessions.save_changed()
         self.store.settle()
         drained = self.outlet.drain()
         for effect in drained:

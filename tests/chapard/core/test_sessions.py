@@ -109,6 +109,7 @@ class Desk:
         self._start(now)
 
     def drain(self) -> list[Effect]:
+        self.sessions.save_changed()
         drained = self.outlet.drain()
         for effect in drained:
             if isinstance(effect, Save):
