@@ -1,6 +1,26 @@
-"""How the whole suite runs: hypothesis reproducibly, and without deadlines that a busy machine would miss."""
+"""For all tests: the same examples on every run, no deadlines a busy machine would miss, nothing left in the process."""
 
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 settings.register_profile("chapar", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("chapar")
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_it_was() -> Iterator[None]:
+    """A daemon in a test configures the logging of the whole process."""
+    root = logging.getLogger()
+    level, handlers, raises = root.level, root.handlers[:], logging.raiseExceptions
+    yield
+    root.setLevel(level)
+    root.handlers[:] = handlers
+    logging.raiseExceptions = raises
