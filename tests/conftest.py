@@ -1,4 +1,4 @@
-"""For all tests: the same examples on every run, no deadlines a busy machine would miss, nothing left in the process."""
+"""For all tests: the same examples on every run, no deadlines, and nothing left behind in the process."""
 
 from __future__ import annotations
 
