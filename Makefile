@@ -5,9 +5,10 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 SOURCES := client_sdk broker olsr_adapter analytics tests
 SEEDS ?= 300
+FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check bench swarm clean
+.PHONY: help install demo test check bench swarm fuzz clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +30,9 @@ bench: $(INSTALLED)  ## measure the stated figures; fails when a goal is missed
 
 swarm: $(INSTALLED)  ## run random scenarios through the checkers (SEEDS=300)
 	@$(BIN)/chapar-sim swarm --seeds $(SEEDS)
+
+fuzz: $(INSTALLED)  ## throw random and mutated datagrams at both ports (FUZZ_SECONDS=60)
+	@$(BIN)/python tests/e2e/fuzz.py --seconds $(FUZZ_SECONDS)
 
 clean:  ## remove .venv and everything else that was made
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -60,7 +60,7 @@ MESH: Final = {
 MESH_PER_TURN: Final = 32
 CLIENTS_PER_TURN: Final = 32
 TURNS_PER_CHECK: Final = 256
-MOST_TIMES: Final = 5
+MOST_TIMES: Final = 12
 """So many times the time asked for, and the machine is too slow for the datagrams asked for."""
 TURN_SECONDS: Final = 0.005
 MOST_GROWTH: Final = 64 * 1024 * 1024

@@ -8,7 +8,7 @@ from pathlib import Path
 
 FUZZ = Path(__file__).with_name("fuzz.py")
 SECONDS = 60
-PATIENCE = 400
+PATIENCE = 900
 
 
 def test_fuzz() -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING, Final
 
 import chapar
-from e2e.daemons import alone
+from e2e.daemons import alone, network, write_links
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from chapar import Client, Receipt
@@ -133,3 +134,71 @@ def test_kill_at_random_moments(tmp_path: Path) -> None:
         assert run.steady == list(range(EVENTS))
         assert run.nomad == list(range(EVENTS))
         assert daemon.faults() == []
+
+
+# Two nodes
+
+CROSSING: Final = 300
+QUICK: Final = (
+    *("protocol.beacon_min=0.2", "protocol.refresh_period=1.0", "protocol.orphan_patience=0.5"),
+    *("protocol.subscription_lease=30.0", "protocol.sync_delay=0.1", "protocol.sync_retry=0.5"),
+    *("protocol.serve_retry=0.5", "protocol.dismissal_time=2.0", "log.level=warning"),
+)
+"""News travels within a fraction of a second, so that a test need not take longer."""
+
+
+class Crossing:
+    """A publisher on node 1, a subscriber on node 2, and somebody who kills their daemons in turn."""
+
+    def __init__(self, daemons: Mapping[int, Daemon], seed: str) -> None:
+        self.daemons = daemons
+        self.got: list[int] = []
+        self.kills: Counter[int] = Counter()
+        self._rng = Random(seed)
+
+    async def run(self) -> None:
+        for daemon in self.daemons.values():
+            await daemon.run()
+        async with (
+            asyncio.timeout(PATIENCE),
+            chapar.connect(self.daemons[2].address, client_id="subscriber", timeout=None) as subscriber,
+            chapar.connect(self.daemons[1].address, client_id="publisher", timeout=None) as publisher,
+            subscriber.subscribe(subject="count") as events,
+        ):
+            killing = asyncio.create_task(self._kill())
+            await self._publish(publisher)
+            killing.cancel()
+            await asyncio.wait([killing])
+            for daemon in self.daemons.values():
+                if not daemon.is_up:
+                    await daemon.run()
+            while len(self.got) < CROSSING:
+                self.got.append(number_of(await anext(events)))
+
+    async def _publish(self, client: Client) -> None:
+        for number in range(CROSSING):
+            payload = number.to_bytes(2, "big")
+            await (await client.publish(subject="count", payload=payload, persistent=True))
+            await asyncio.sleep(self._rng.uniform(0, 0.02))
+
+    async def _kill(self) -> None:
+        while True:
+            await asyncio.sleep(self._rng.uniform(0.2, 0.8))
+            node = self._rng.choice([1, 1, 2])
+            self.daemons[node].kill()
+            self.kills[node] += 1
+            await asyncio.sleep(self._rng.uniform(0, 0.2))
+            await self.daemons[node].run()
+
+
+def test_kill_either_node(tmp_path: Path) -> None:
+    """What the publisher's daemon had acknowledged reaches a client of another node, once, though both daemons are
+    killed again and again. What was on its way at a kill may come after what was published later."""
+    with network(tmp_path, [1, 2], *QUICK) as daemons:
+        write_links(tmp_path, frozenset({(1, 2), (2, 1)}))
+        crossing = Crossing(daemons, "crossing")
+        asyncio.run(crossing.run())
+        assert sorted(crossing.got) == list(range(CROSSING))
+        assert crossing.kills[1] > 0
+        assert crossing.kills[2] > 0
+        assert [daemon.faults() for daemon in daemons.values()] == [[], []]
