@@ -10,8 +10,9 @@ import os
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from chapar.endpoint import Endpoint
 from chapard.addresses import AddressError, Addresses
 from chapard.core.config import Config
 
@@ -30,16 +31,6 @@ LIVE_SECTIONS: Final = ("log", "routes")
 
 class SettingsError(ValueError):
     """Settings that cannot work: one line that names the key, what was given and what is wanted."""
-
-
-class Endpoint(NamedTuple):
-    """Where a socket listens."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 CLIENT_ENDPOINT: Final = Endpoint("127.0.0.1", 7700)

@@ -10,8 +10,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
+from chapar.endpoint import Endpoint
+from chapar.errors import AddressError as EndpointError
 from chapard.addresses import AddressError, read_address, read_prefix
-from chapard.settings import Endpoint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -131,14 +132,15 @@ def endpoint(given: object) -> Endpoint:
     wanted = '"host:port"'
     if not isinstance(given, str):
         raise _fault(wanted, given)
-    host, _, port = given.rpartition(":")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-    elif ":" in host:
-        raise _fault('"[host]:port" with an IPv6 host in brackets', given)
-    if not _is_host(host) or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
+    try:
+        endpoint_ = Endpoint.parse(given)
+    except EndpointError:
+        if given.count(":") > 1:
+            wanted = '"[host]:port" with an IPv6 host in brackets'
+        raise _fault(wanted, given) from None
+    if not _is_host(endpoint_.host):
         raise _fault(wanted, given)
-    return Endpoint(host, int(port))
+    return endpoint_
 
 
 def optional_endpoint(given: object) -> Endpoint | None:

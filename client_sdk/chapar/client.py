@@ -19,7 +19,8 @@ from collections import deque
 from itertools import count
 from typing import TYPE_CHECKING, Final, Self
 
-from chapar.connection import Address, Connection
+from chapar.connection import Connection
+from chapar.endpoint import Endpoint
 from chapar.errors import (
     ClosedError,
     ConnectRefusedError,
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
     from chapar.event import EventId, Value
 
-DEFAULT_DAEMON: Final = "127.0.0.1:7700"
+DAEMON: Final = Endpoint("127.0.0.1", 7700)
 TIMEOUT: Final = 5.0
 """Seconds that connecting waits for the daemon, and closing for its last word."""
 OUTGOING: Final = 4096
@@ -101,7 +102,7 @@ class Client:
         timeout: float | None = TIMEOUT,
         outgoing: int = OUTGOING,
     ) -> None:
-        self._address = Address.parse(address or os.environ.get("CHAPAR_DAEMON") or DEFAULT_DAEMON)
+        self._address = Endpoint.parse(address or os.environ.get("CHAPAR_DAEMON") or str(DAEMON), DAEMON.port)
         self._timeout = timeout
         self._outgoing = max(1, outgoing)
         self._session = ClientSession(client_id or "", lasting=client_id is not None)

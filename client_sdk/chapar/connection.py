@@ -12,7 +12,7 @@ import errno
 import socket
 from collections import deque
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final
 
 from chapar.errors import AddressError, WireError
 from chapar.limits import CLIENT_MTU, MAX_CLIENT_DATAGRAM
@@ -21,9 +21,9 @@ from chapar.wire.client import datagrams, decode_messages_untrusted
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from chapar.endpoint import Endpoint
     from chapar.session import ClientSession, Message
 
-DEFAULT_PORT: Final = 7700
 RECEIVE_BUFFER: Final = 4 * 1024 * 1024
 """Bytes asked of the kernel; it may grant less, and the daemon's window then keeps losses rare."""
 DRAIN_LIMIT: Final = 32
@@ -40,37 +40,13 @@ LONGEST_PAUSE: Final = 1.0
 _SocketAddress = tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]
 
 
-class Address(NamedTuple):
-    """Where a daemon listens for clients."""
-
-    host: str
-    port: int
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """`host:port`, `host`, `[v6]:port` or `[v6]`; raises AddressError."""
-        host, colon, port = text.rpartition(":")
-        if not colon or text.endswith("]"):
-            host, port = text, str(DEFAULT_PORT)
-        if host.startswith("[") and host.endswith("]"):
-            host = host[1:-1]
-        elif ":" in host:
-            raise AddressError(f"{text!r} is no address: write IPv6 as [::1]:{DEFAULT_PORT}")
-        if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 2**16:
-            raise AddressError(f"{text!r} is no address: write host:port, as in 127.0.0.1:{DEFAULT_PORT}")
-        return cls(host, int(port))
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
 class Connection:
     """Drives `session` over a socket to `address`. Each message of the daemon goes to `receive`, with the time."""
 
     def __init__(
         self,
         session: ClientSession,
-        address: Address,
+        address: Endpoint,
         receive: Callable[[Message, float], None],
         *,
         new_socket: Callable[[socket.AddressFamily, socket.SocketKind], socket.socket] = socket.socket,

@@ -11,37 +11,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from chapar.connection import FIRST_PAUSE, Address, Connection
+from chapar.connection import FIRST_PAUSE, Connection
+from chapar.endpoint import Endpoint
 from chapar.errors import AddressError
 from chapar.session import ClientSession, Message, Opened, Publish, Receipt
 from fake_daemon import FakeDaemon, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
-
-
-@pytest.mark.parametrize(
-    ("text", "host", "port"),
-    [
-        ("127.0.0.1:7700", "127.0.0.1", 7700),
-        ("rover.local:80", "rover.local", 80),
-        ("rover", "rover", 7700),
-        ("[::1]:9", "::1", 9),
-        ("[fe80::1%eth0]", "fe80::1%eth0", 7700),
-    ],
-)
-def test_an_address_is_read_as_it_is_written(text: str, host: str, port: int) -> None:
-    """With its port or without; what is printed can be read again."""
-    address = Address.parse(text)
-    assert address == (host, port)
-    assert Address.parse(str(address)) == address
-
-
-@pytest.mark.parametrize("text", ["", ":7700", "host:", "host:0", "host:65536", "host:x", "::1", "::1:7700", "h:٣"])
-def test_what_is_no_address_is_refused_with_an_example(text: str) -> None:
-    """The message shows what was given and how it is written."""
-    with pytest.raises(AddressError, match=r"write .*:7700"):
-        Address.parse(text)
 
 
 class Application(Watch):
@@ -52,7 +29,7 @@ class Application(Watch):
         self.session = CountingSession("app", self.changed)
         self.messages: list[Message] = []
         self.connection = Connection(
-            self.session, Address.parse(daemon_address), self.received, new_socket=new_socket
+            self.session, Endpoint.parse(daemon_address), self.received, new_socket=new_socket
         )
 
     def received(self, message: Message, now: float) -> None:
@@ -269,7 +246,7 @@ def test_a_name_is_resolved() -> None:
     """localhost is this host, over IPv4 if it has both."""
 
     async def scene(daemon: FakeDaemon) -> None:
-        with closing(Application(f"localhost:{Address.parse(daemon.address).port}")) as app:
+        with closing(Application(f"localhost:{Endpoint.parse(daemon.address).port}")) as app:
             await app.connection.open()
             await app.until(lambda: app.session.is_on)
 

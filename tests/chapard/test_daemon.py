@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from chapar.endpoint import Endpoint
 from chapar.event import Event
 from chapar.filter import Filter
 from chapar.session import ClientSession, Closed, Goodbye, Receipt
@@ -22,7 +23,6 @@ from chapard.disk import DiskError
 from chapard.routes import RoutesError
 from chapard.settings import (
     ClientsSettings,
-    Endpoint,
     HttpSettings,
     LogSettings,
     MeshSettings,

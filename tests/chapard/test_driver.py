@@ -6,6 +6,7 @@ import asyncio
 import socket
 from typing import TYPE_CHECKING, Any, Self, cast
 
+from chapar.endpoint import Endpoint
 from chapar.session import Open, Ping, Pong, Receipt
 from chapar.wire.client import datagrams, decode_messages_untrusted
 from chapar_olsr.view import RouteView
@@ -14,7 +15,7 @@ from chapard.clock import Clock
 from chapard.core.config import Config
 from chapard.core.effects import Answer, Save, SessionRow, Settle, Transmit
 from chapard.driver import FAULTS_PER_MINUTE, Driver
-from chapard.settings import ClientsSettings, Endpoint, MeshSettings
+from chapard.settings import ClientsSettings, MeshSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence

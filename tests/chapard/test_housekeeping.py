@@ -8,6 +8,7 @@ import socket
 from random import Random
 from typing import TYPE_CHECKING, Any, cast
 
+from chapar.endpoint import Endpoint
 from chapar.event import event_id
 from chapard.addresses import Addresses
 from chapard.clock import Clock
@@ -18,7 +19,7 @@ from chapard.core.nodevector import NodeVector
 from chapard.core.power import Power
 from chapard.driver import Driver
 from chapard.housekeeping import Housekeeping
-from chapard.settings import ClientsSettings, Endpoint, MeshSettings
+from chapard.settings import ClientsSettings, MeshSettings
 from chapard.systemd import Notifier
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from types import MappingProxyType
 
 import pytest
 
+from chapar.endpoint import Endpoint
 from chapard.core.config import Config, Group
 from chapard.settings import (
     ClientsSettings,
-    Endpoint,
     LogSettings,
     MeshSettings,
     NodeSettings,

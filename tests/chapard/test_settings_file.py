@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from chapar.endpoint import Endpoint
 from chapard.core.config import Group, QueuePolicy
-from chapard.settings import Endpoint, NodeSettings, Settings, SettingsError
+from chapard.settings import NodeSettings, Settings, SettingsError
 from chapard.settings_file import LARGEST_FILE, from_tree, load, protocol_keys
 
 if TYPE_CHECKING:

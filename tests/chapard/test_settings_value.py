@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from chapar.endpoint import Endpoint
 from chapard import settings_value as value
 from chapard.core.config import QueuePolicy
-from chapard.settings import Endpoint
 
 if TYPE_CHECKING:
     from chapard.settings_value import Reader

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
-    from chapar.cli.notation import Endpoint
+    from chapar.endpoint import Endpoint
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

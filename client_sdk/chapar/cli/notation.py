@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-from chapar.errors import FilterError
+from chapar.endpoint import Endpoint
+from chapar.errors import AddressError, FilterError
 from chapar.filter_text import parse
 from chapar.limits import INT64_MAX
 from chapar.value import name_fault, value_fault
@@ -19,25 +20,10 @@ _INT64_DIGITS: Final = 19
 _QUOTED: Final = re.compile(r"(?s:\".*\"|'.*')")
 _DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+) ?(ms|s|m|min|h|d|)", re.ASCII)
 _SECONDS: Final = {"ms": 0.001, "": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86_400}
-_ENDPOINT: Final = re.compile(
-    r"(?: \[(?P<six> [0-9A-Fa-f:.]+ (?: %[\w.-]+ )? )\] | (?P<host> [A-Za-z0-9_.-]+ )) (?: :(?P<port> [0-9]{1,5} ) )?",
-    re.ASCII | re.VERBOSE,
-)
-_MAX_PORT: Final = 65_535
 
 
 class NotationError(ValueError):
     """This text stands for nothing; the message says what to write instead."""
-
-
-class Endpoint(NamedTuple):
-    """Where something listens."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 HTTP: Final = Endpoint("127.0.0.1", 7780)
@@ -99,8 +85,7 @@ def duration(text: str) -> float:
 
 def http_endpoint(text: str) -> Endpoint:
     """`HOST:PORT`, or `HOST` alone with the default port; an IPv6 address stands in square brackets."""
-    match = _ENDPOINT.fullmatch(text)
-    port = int(match["port"] or HTTP.port) if match else 0
-    if match is None or not 0 < port <= _MAX_PORT:
-        raise NotationError(f"{text!r} is no address: write HOST:PORT, like {HTTP} or [::1]:{HTTP.port}")
-    return Endpoint(match["six"] or match["host"], port)
+    try:
+        return Endpoint.parse(text, HTTP.port)
+    except AddressError as error:
+        raise NotationError(str(error)) from None

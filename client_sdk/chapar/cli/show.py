@@ -12,7 +12,7 @@ from chapar.cli.exits import PATIENCE, Exit, Failure
 from chapar.cli.pages import page
 
 if TYPE_CHECKING:
-    from chapar.cli.notation import Endpoint
+    from chapar.endpoint import Endpoint
 
 MAX_ANSWER: Final = 64 * 1024 * 1024
 """Bytes of the longest answer read: a daemon cuts its lists far below this."""

@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from chapar.cli.arguments import PAGES, actions_of, commands_of, helps_of, parsed, parser
-from chapar.cli.notation import Endpoint
+from chapar.endpoint import Endpoint
 
 COMMANDS = ("pub", "sub", *PAGES, "completion")
 
