@@ -6,7 +6,6 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,14 +85,10 @@ def test_the_watchdog_is_fed_at_half_its_patience(manager: socket.socket) -> Non
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
-def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
-    """`systemd-analyze verify` has nothing to say about the unit, once its command is one that this machine has."""
-    text = UNIT.read_text()
-    assert "ExecStart=/usr/bin/chapard\n" in text
-    copy = tmp_path / "chapard.service"
-    copy.write_text(text.replace("ExecStart=/usr/bin/chapard\n", f"ExecStart={sys.executable} -m chapard\n"))
+def test_systemd_accepts_the_unit() -> None:
+    """`systemd-analyze verify` has nothing to say about it."""
     done = subprocess.run(  # noqa: S603 - a fixed command on a file of ours
-        ["systemd-analyze", "verify", "--man=no", str(copy)],  # noqa: S607 - found above
+        ["systemd-analyze", "verify", "--man=no", str(UNIT)],  # noqa: S607 - found above
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     about_us = [line for line in (done.stdout + done.stderr).splitlines() if "chapard" in line]
