@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 PAYLOAD = 64
 STAMP = 8
-WINDOW = 1000
+WINDOW = 3000
 """Messages under way: less than any of the brokers drops at, enough to keep one busy."""
 BURST = 50
 PAUSE = 0.0005
