@@ -16,6 +16,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from chapar.session import Subscribed
 from chapard import log
 from chapard.clients import ClientPort
 from chapard.core.effects import Answer, RoleRow, Save, SessionRow, Settle, Transmit
@@ -108,7 +109,7 @@ class Driver:
         settle: Settle | None = None
         for effect in self.node.drain(self._clock()):
             if isinstance(effect, Answer):
-                if effect.after_save:
+                if effect.after_save and not self._is_moot(effect.message):
                     held.append((effect.client, effect.message))
                 else:
                     self.clients.answer(effect.client, effect.message)
@@ -122,6 +123,10 @@ class Driver:
                 self._note(effect)
         if saves or held or settle:
             self._save(saves, held, settle)
+
+    def _is_moot(self, message: Message) -> bool:
+        """Whether an answer need not wait: a subscription stands, for real-time events, while the disk is sick."""
+        return type(message) is Subscribed and self._disk is not None and self._disk.fault() is not None
 
     def _save(self, saves: list[Save], held: list[tuple[str, Message]], settle: Settle | None) -> None:
         if self._disk is None:

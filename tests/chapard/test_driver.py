@@ -7,7 +7,7 @@ import socket
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from chapar.endpoint import Endpoint
-from chapar.session import Open, Ping, Pong, Receipt
+from chapar.session import Open, Ping, Pong, Receipt, Subscribed
 from chapar.wire.client import datagrams, decode_messages_untrusted
 from chapar_olsr.view import RouteView
 from chapard.addresses import Addresses
@@ -99,6 +99,10 @@ class Paper:
     def __init__(self) -> None:
         self.batches: list[list[tuple[str, bytes | None]]] = []
         self.waiting: list[Callable[[], None]] = []
+        self.sickness: str | None = None
+
+    def fault(self) -> str | None:
+        return self.sickness
 
     def write(self, saves: Sequence[tuple[str, bytes | None]], done: Callable[[], None] | None) -> None:
         self.batches.append([(key, value) for key, value in saves])
@@ -200,6 +204,28 @@ def test_the_core_hears_when_the_disk_has_what_it_saved() -> None:
             bench.core.effects = [Save("a", b"1"), Settle(7)]
             bench.driver.wake()
             await until(lambda: ("saved", 7) in [each[:2] for each in bench.core.given])
+
+    run(work())
+
+
+def test_a_subscription_does_not_wait_for_a_sick_disk() -> None:
+    """Real-time events go on being served; a receipt waits all the same."""
+
+    async def work() -> None:
+        disk = Paper()
+        async with Bench(disk) as bench:
+            bench.core.answers = lambda client, _: [
+                Save("a", b"1"),
+                Answer(client, Subscribed(1), after_save=True),
+                Answer(client, Receipt(1, ID, 1), after_save=True),
+            ]
+            disk.sickness = "full"
+            bench.say(OPEN)
+            assert await bench.hear() == [Subscribed(1)]
+            assert bench.driver.clients.held == 1
+            disk.sickness = None
+            bench.say(OPEN)
+            await until(lambda: bench.driver.clients.held == 2)
 
     run(work())
 

@@ -8,6 +8,8 @@ from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING, Final
 
+import pytest
+
 import chapar
 from e2e.daemons import alone, network, write_links
 
@@ -117,13 +119,17 @@ class Run:
                 return
 
 
-def test_kill_at_random_moments(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", ["kill", "s22"])
+def test_kill_at_random_moments(seed: str, tmp_path: Path) -> None:
     """2000 acknowledged persistent events reach two subscribers, each once and in order, over ten kills: one whose
-    client stays, and one that is OFF half of the time and comes back as a new client of the same name."""
+    client stays, and one that is OFF half of the time and comes back as a new client of the same name.
+
+    The second seed kills at the very first event, when a subscription had been confirmed that was not on the disk yet.
+    """
     with alone(tmp_path, "log.level=warning") as daemon:
 
         async def play() -> Run:
-            run = Run(daemon, "kill")
+            run = Run(daemon, seed)
             await run.run()
             assert await daemon.stop() == 0
             return run

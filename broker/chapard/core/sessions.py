@@ -194,7 +194,7 @@ class Sessions:
     def subscribe(self, session: Session, number: int, filter: Filter) -> bool:  # noqa: A002 - the field's own noun
         """Whether this is a new subscription; a repetition changes nothing."""
         if number in session.subscriptions:
-            self._answer(session.client, Subscribed(number))
+            self._answer(session.client, Subscribed(number), after_save=True)
             return False
         if len(session.subscriptions) >= self._config.subscriptions_per_client:
             self._outlet.drop(Reason.TOO_MANY_FILTERS, client=session.client)
@@ -204,7 +204,7 @@ class Sessions:
         session.subscriptions[number] = filter
         self._matcher.add(filter, session.slot)
         self._changed[session.client] = session
-        self._answer(session.client, Subscribed(number))
+        self._answer(session.client, Subscribed(number), after_save=True)
         return True
 
     def unsubscribe(self, session: Session, number: int) -> Filter | None:

@@ -27,6 +27,7 @@ from chapar.session import (
     Receipt,
     Refused,
     Subscribe,
+    Subscribed,
 )
 from chapard.core.config import Config, QueuePolicy
 from chapard.core.effects import Answer, DeliveryRow, Drop, Effect, Loss, Reason, Save, SessionRow
@@ -1093,6 +1094,18 @@ def test_a_repeated_receipt_of_a_real_time_event_does_not_wait_for_the_disk() ->
     desk.drain()
     desk.sessions.receipts_again(session, 1, 1)
     assert desk.said(Answer) == [Answer("c", Receipt(1, event_id(HERE, 1, 1), 1), after_save=False)]
+
+
+def test_a_subscription_is_confirmed_when_the_disk_has_it() -> None:
+    """Also one that comes again. Else a crash could forget it, and an idle client would miss what came meanwhile."""
+    desk = Desk()
+    session = desk.open()
+    desk.drain()
+    for _ in range(2):
+        desk.sessions.subscribe(session, 1, Filter(subject="a"))
+        assert [effect for effect in desk.drain() if isinstance(effect, Answer)] == [
+            Answer("c", Subscribed(1), after_save=True)
+        ]
 
 
 def test_more_sessions_than_there_may_be_now_are_taken_up() -> None:
