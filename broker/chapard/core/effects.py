@@ -72,7 +72,7 @@ class Transmit(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Send a message to a client. With `after_save`, not before all Saves up to the end of this drain are on the disk."""
+    """Send a message to a client. With `after_save`, not before all Saves to the end of this drain are on the disk."""
 
     client: str
     message: Message
