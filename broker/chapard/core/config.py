@@ -152,6 +152,11 @@ class Config:
     """Emit a row for every frame sent and received."""
 
     @property
+    def outbox_most(self) -> int:
+        """Publications that wait at their home for a broker or for the disk."""
+        return max(self.outbox_limit, self.met_events)
+
+    @property
     def hop_patience(self) -> float:
         """How long a link without progress is tried: every repetition's delay, doubling up to `retry_max`."""
         return sum(min(self.retry_first * 2.0**tries, self.retry_max) for tries in range(self.retries + 1))

@@ -229,10 +229,12 @@ class Home:
     def _publish_run(
         self, session: Session, head: _Head, number: int, payloads: Sequence[bytes], now: float
     ) -> None:
-        room = self._config.outbox_limit - self.waiting
+        # With a broker, only what the disk has not taken yet waits: as much as there may be of memorised events.
+        limit = self._config.outbox_limit if self._station.broker is None else self._config.outbox_most
+        room = max(0, limit - self.waiting)
         if len(payloads) > room:
             self._outlet.drop(Reason.QUEUE_FULL, client=session.client)
-            reason = f"{self._config.outbox_limit} events wait here for a broker: publish again later"
+            reason = f"{limit} events wait here for a broker, or for the disk: publish again later"
             if room > 0:
                 self._publish_run(session, head, number, payloads[:room], now)
             self._refuse_all(session, number + room, len(payloads) - room, reason)

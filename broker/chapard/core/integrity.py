@@ -116,9 +116,6 @@ class Integrity:
         self._patience[peer.index] = left - 1 if left else GOSSIP_BEACONS
         return left > 0
 
-    def differs(self, peer: Peer) -> bool:
-        return bool(self._different_tables(peer))
-
     def _different_tables(self, peer: Peer) -> list[Table]:
         roots = {Table.FMT: peer.beacon.fmt_digest, Table.MET: peer.beacon.met_digest}
         return [table for table, root in roots.items() if self._tree(table).root != root]

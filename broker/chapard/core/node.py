@@ -150,7 +150,7 @@ class Node:
         return {
             "sessions": (len(sessions), config.session_limit),
             "queue": (max((each.events for each in sessions.all()), default=0), config.session_queue),
-            "publications": (self.home.waiting, config.outbox_limit),
+            "publications": (self.home.waiting, config.outbox_most),
             "fmt": (len(self.fmt), config.fmt_homes),
             "met": (len(self.met), config.met_events),
             "met_bytes": (self.met.bytes, config.met_bytes),

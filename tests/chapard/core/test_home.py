@@ -74,7 +74,7 @@ class House:
         self.incarnation += 1
         self.outlet = Outlet()
         self.store, fmt = Store(self.outlet), FMT(self.config)
-        station = Station(HERE, self.incarnation, self.config)
+        self.station = station = Station(HERE, self.incarnation, self.config)
         links = Links(HERE, self.incarnation, self.config, self.outlet)
         multicast = Multicast(station, links, self.outlet)
         self.memorised = Memorised(station, links, self.outlet, self.store, fmt, multicast)
@@ -108,6 +108,13 @@ class House:
         for request in requests:
             self.home.request(client, request, now)
         return [answer.message for answer in self.said(Answer) if answer.client == client]
+
+    def ask_slowly(self, client: str, *requests: Request) -> list[Message]:
+        """The same, with a disk that has not told yet that it has what was saved."""
+        for request in requests:
+            self.home.request(client, request, NOW)
+        answers = [effect for effect in self.drain(is_slow=True) if isinstance(effect, Answer)]
+        return [answer.message for answer in answers if answer.client == client]
 
     def remember(self, event: Event, *, delivered: tuple[int, ...] = ()) -> None:
         """Hold an event of another origin, as a broker or a home that took it does."""
@@ -246,6 +253,18 @@ def test_a_memorised_event_leaves_its_home_when_the_disk_has_it() -> None:
     house.home.saved(settle.number)
     assert [each.event.delivery for each in house.home.publications] == [Delivery.LIFETIME, Delivery.REALTIME]
     assert house.home.waiting == 2
+
+
+def test_a_slow_disk_does_not_use_up_the_room_for_events_without_a_broker() -> None:
+    """Several clients may have all that their windows admit under way to the disk; there is a bound all the same."""
+    house = House(replace(CONFIG, outbox_limit=10, met_events=25))
+    house.ask("c", ANEW)
+    house.station.broker = HERE
+    answers = house.ask_slowly("c", a_run(1, [b"x"] * 20, lifetime=60.0), a_run(21, [b"x"] * 20, lifetime=60.0))
+    assert sum(each.length for each in answers if isinstance(each, Receipt)) == 25
+    refused = [each for each in answers if isinstance(each, Refused)]
+    assert len(refused) == 15
+    assert "the disk" in refused[0].reason
 
 
 def test_others_hear_that_clients_have_an_event_when_the_disk_does() -> None:
