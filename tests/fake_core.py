@@ -90,7 +90,7 @@ class FakeCore:
 
     def unicast(self, to: int) -> None:
         """Send one datagram that floods nowhere."""
-        self._effects.append(Transmit(to, encode(Nack(self.index, 1, (1,)))))
+        self._effects.append(Transmit(to, encode(Nack(self.index, 1, 0, (1,)))))
 
     def route_changed(self, view: RouteView, now: float) -> None:  # noqa: ARG002 - the core's interface
         self.views.append(view)

@@ -96,7 +96,9 @@ def neighbourhoods(links: Iterable[tuple[int, int]], nodes: Iterable[int] = ()) 
     return {node: adjacency[node] for node in sorted(adjacency)}
 
 
-def route_views(adjacency: Mapping[int, set[int]], *, knows_mprs: bool = True) -> dict[int, RouteView]:
+def route_views(
+    adjacency: Mapping[int, set[int]], *, knows_mprs: bool = True, knows_links: bool = False
+) -> dict[int, RouteView]:
     """What routing that has converged tells each node."""
     near = {node: {n: frozenset(adjacency[n]) for n in sorted(adjacency[node])} for node in adjacency}
     mprs = {node: select_mprs(node, near[node]) for node in adjacency}
@@ -109,6 +111,7 @@ def route_views(adjacency: Mapping[int, set[int]], *, knows_mprs: bool = True) -
             shortest_paths(node, adjacency),
             mprs[node] if knows_mprs else None,
             chosen_by if knows_mprs else None,
+            links={each: frozenset(adjacency[each]) for each in adjacency} if knows_links else None,
         )
     return views
 

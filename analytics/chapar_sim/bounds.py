@@ -20,6 +20,25 @@ TRANSIT_SLACK: Final = 1.0
 """Seconds per hop by which an event may outlive its lifetime: that travels as remaining time, transit not counted."""
 
 
+def tries(loss: float) -> int:
+    """Attempts of which one arrives over what loses so much, as surely as anything here is sure."""
+    if loss <= 0:
+        return 1
+    return max(2, math.ceil(math.log(RARE) / math.log(min(loss, 0.9))))
+
+
+def olsr_convergence(hello_interval: float, tc_interval: float, *, nodes: int, loss: float) -> float:
+    """Until the OLSR agents of a network that stands still know it, and no longer believe what was before.
+
+    A new link counts after three HELLOs (RFC 3626, 14) and is symmetric with the next; one more tells those two hops
+    away, and one the chosen relays; up to one interval passes before the first. A link that is gone is given up sooner
+    (18.3). What a TC says is believed for three intervals, and the next one may be as long in coming; each relay
+    holds it back for up to a quarter of a HELLO interval (3.4.1). What is lost on its way is said again.
+    """
+    again = tries(1 - (1 - loss) ** (nodes - 1)) if loss > 0 else 0
+    return (7 + again) * hello_interval + (4 + again) * tc_interval + nodes * hello_interval / 4
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """The promised times, in seconds, for one configuration over one kind of network."""
@@ -39,10 +58,8 @@ class Bounds:
     """All pauses of daemons together, in seconds: a frame may have waited that long to be looked at."""
 
     def tries(self) -> int:
-        """Attempts of which one arrives, as surely as anything here is sure."""
-        if self.loss <= 0:
-            return 1
-        return max(2, math.ceil(math.log(RARE) / math.log(min(self.loss, 0.9))))
+        """Attempts of which one arrives over any link."""
+        return tries(self.loss)
 
     def session(self) -> float:
         """Between a client and the daemon of its node: until a request is taken, or a waiting event is handed over."""
@@ -70,9 +87,13 @@ class Bounds:
         """How long, in bad luck, nothing is heard from a neighbour that is there: some refresh periods."""
         return self.config.refresh_period * math.ceil(self.tries() / 3)
 
+    def spread(self, diameter: int) -> float:
+        """Until every broker of a network in which all have their roles holds what a home of it has to say."""
+        return self.silence() + (diameter + 1) * self.hop()
+
     def settle(self, diameter: int) -> float:
         """Until every broker of an unchanged network holds what any of them, or a publisher's home, held."""
-        return self.roles() + self.silence() + (diameter + 1) * self.hop()
+        return self.roles() + self.spread(diameter)
 
     def check_out(self) -> float:
         """Until a dismissed broker has handed over what only it held."""
@@ -97,8 +118,9 @@ class Bounds:
         return self.table_refreshes(diameter) * self.config.refresh_period
 
     def lease(self) -> float:
-        """Until the filters of a home nobody hears of are gone everywhere: two leases if routing still sees it."""
-        return 2 * self.config.subscription_lease * (1 + self.drift) + 2 * self.config.refresh_period
+        """Until filters of a home nobody hears of are gone everywhere: a lease, then leases while routing sees it."""
+        leases = 1 + max(1, math.ceil(self.convergence / self.config.subscription_lease))
+        return leases * self.config.subscription_lease * (1 + self.drift) + 2 * self.config.refresh_period
 
     def shortest_life(self, lifetime: float) -> float:
         """How long an event is kept at least, whatever clocks it meets."""

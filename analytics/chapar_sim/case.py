@@ -7,7 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from chapar.event import split_id
-from chapar_sim.bounds import Bounds
+from chapar_sim.bounds import Bounds, olsr_convergence
 from chapar_sim.history import History, Span
 from chapar_sim.oracle import Oracle
 from chapar_sim.spells import Disturbance, Network
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
     from chapar.event import EventId
     from chapar_sim.scenario import Scenario
-    from chapar_sim.trace import Trace
+    from chapar_sim.trace import Reroute, Trace
 
 UPSETTING: Final = frozenset({"corrupt", "skew"})
 """Faults that leave a node running, but not as it was."""
+HALTING: Final = frozenset({"pause", "full_disk"})
+"""Faults in which a node does not go on, or not with what it must keep, until they end."""
 
 
 class Violation(NamedTuple):
@@ -63,6 +65,7 @@ class Case:
             plain=frozenset(plain | _weak(scenario)),
             disturbances=_disturbances(scenario),
             forged_from=min((fault.at for fault in scenario.faults if fault.kind == "garbage"), default=inf),
+            reroutes=() if _is_steady(trace, scenario) else trace.reroutes,
         )
 
     @classmethod
@@ -75,11 +78,12 @@ class Case:
         plain: frozenset[int] = frozenset(),
         disturbances: tuple[Disturbance, ...] = (),
         forged_from: float = inf,
+        reroutes: Iterable[Reroute] = (),
     ) -> Case:
         """A case without a scenario file: all that matters of it is said here."""
         pauses = [(each.node, Span(each.t, each.until)) for each in disturbances if each.until > each.t]
         history = History(trace, bounds.session(), pauses)
-        network = Network(trace, history, nodes=nodes, plain=plain, disturbances=disturbances)
+        network = Network(trace, history, nodes=nodes, plain=plain, disturbances=disturbances, reroutes=reroutes)
         corruptions = tuple(sorted(each.t for each in disturbances if each.forgets))
         oracle = Oracle(history, network, bounds, disturbances)
         return cls(trace, bounds, history, network, oracle, corruptions, forged_from)
@@ -91,16 +95,31 @@ def bounds_of(scenario: Scenario) -> Bounds:
     loss = max([radio.loss, *(link.loss for link in radio.links if link.loss < 1)])
     delay = max([radio.delay + radio.jitter, *(link.delay + link.jitter for link in radio.links)])
     skews = [fault.by for fault in scenario.faults if fault.kind == "skew"]
-    pauses = [fault.until - fault.at for fault in scenario.faults if fault.kind == "pause" and fault.until]
+    pauses = [fault.until - fault.at for fault in scenario.faults if fault.kind in HALTING and fault.until]
+    convergence = max(routes.convergence[1], routes.neighbour_delay[1])
+    if routes.has_agents:
+        nodes = len(scenario.nodes)
+        convergence = olsr_convergence(routes.hello_interval, routes.tc_interval, nodes=nodes, loss=loss)
     return Bounds(
         scenario.daemon_config(),
-        convergence=max(routes.convergence[1], routes.neighbour_delay[1]),
+        convergence=convergence,
         loss=loss,
         delay=delay,
         drift=max(abs(spec.clock_drift) for spec in scenario.nodes),
         jumps=sum(skews),
         pauses=sum(pauses),
     )
+
+
+def _is_steady(trace: Trace, scenario: Scenario) -> bool:
+    """Whether routing must stand still where the links do.
+
+    On a medium that loses or reorders packets an agent may give up a link that is there, and take it up again. What it
+    knows is then part of how the network changes.
+    """
+    radio = scenario.radio
+    jitter = max([radio.jitter, *(link.jitter for link in radio.links)])
+    return not jitter and not bounds_of(scenario).loss and not trace.traffic.overflows
 
 
 def _weak(scenario: Scenario) -> set[int]:
@@ -124,7 +143,7 @@ def _disturbances(scenario: Scenario) -> tuple[Disturbance, ...]:
     paused = [
         Disturbance(fault.at, node, fault.until, forgets=False)
         for fault in scenario.faults
-        if fault.kind == "pause" and fault.until is not None
+        if fault.kind in HALTING and fault.until is not None
         for node in fault.nodes
     ]
     return tuple(upset + paused)

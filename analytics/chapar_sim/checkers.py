@@ -59,12 +59,12 @@ def order(case: Case) -> Iterable[Violation]:
     A memorised event may come after a younger one if it had to: when the younger one came, the home was elsewhere, or
     had not known the subscription for long. A home that lost its disk may have forgotten what it passed on.
     """
-    streams: dict[tuple[str, int, bool], list[Delivered]] = defaultdict(list)
+    streams: dict[tuple[str, int, int, bool], list[Delivered]] = defaultdict(list)
     for row in case.trace.delivered:
         publication = case.history.publications.get(row.event_id)
         if publication is not None:
-            streams[row.client, origin_of(row.event_id), publication.is_memorised].append(row)
-    for (client, _, is_memorised), rows in streams.items():
+            streams[row.client, row.subscription, origin_of(row.event_id), publication.is_memorised].append(row)
+    for (client, _, _, is_memorised), rows in streams.items():
         youngest = rows[0]
         for row in rows[1:]:
             if row.event_id > youngest.event_id:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
+from chapar.cli.arguments import Parser
 from chapar_sim import swarm
 from chapar_sim.checkers import check
 from chapar_sim.clock import SimulationError
@@ -39,8 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="chapar-sim",
         description="Run many Chapar daemons in virtual time over a simulated radio.",
         epilog="Exit code 0: every promise kept; 1: one was broken; 2: wrong usage or scenario.",

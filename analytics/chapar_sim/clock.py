@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final
 
@@ -31,6 +32,11 @@ class Clock:
 
     def __len__(self) -> int:
         return len(self._heap)
+
+    @property
+    def due(self) -> float:
+        """When the next action is; infinity if there is none."""
+        return self._heap[0][0] if self._heap else math.inf
 
     def at(self, time: float, action: Callable[[], None]) -> None:
         """Ask for `action` at `time`; a time that has passed means now."""

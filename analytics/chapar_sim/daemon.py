@@ -10,6 +10,7 @@ from math import inf
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
+from chapar.session import Subscribed
 from chapar_sim.clock import SimulationError
 from chapar_sim.corruption import scramble
 from chapar_sim.trace import NodeChange, RecordedLoss, Snapshot
@@ -109,6 +110,13 @@ class Daemon:
         self._recorder = recorder
         self._disk: dict[str, bytes] = {}
         self._was_wiped = False
+        self._is_full = False
+        self._unwritten: list[Save] = []
+        """What a full disk did not take; the daemon goes on trying."""
+        self._unsettled = 0
+        """The last mark behind which something is unwritten."""
+        self._held: list[Answer] = []
+        """What clients are told once it is on the disk."""
         self._offset = LOCAL_START + spec.clock_offset
         self._rate = 1.0 + spec.clock_drift
         self._latest = -inf
@@ -155,6 +163,9 @@ class Daemon:
         self._armed = None
         self._is_paused = False
         self._backlog.clear()
+        self._unwritten.clear()
+        self._held.clear()
+        self._unsettled = 0
         self._trace.nodes.append(NodeChange(self._clock.now, self.index, up=False, disk=disk))
         self._host.daemon_changed(self.index, up=False)
 
@@ -172,6 +183,23 @@ class Daemon:
             for action in backlog:
                 action()
             self._arm()
+
+    def fill_disk(self) -> None:
+        """From now on the disk takes nothing."""
+        self._is_full = True
+
+    def free_disk(self) -> None:
+        """The disk has room again: what waits is written, and whoever waits for that is told."""
+        self._is_full = False
+        held, self._held = self._held, []
+        unwritten, self._unwritten = self._unwritten, []
+        number, self._unsettled = self._unsettled, 0
+        for save in unwritten:
+            self._perform(save)
+        for answer in held:
+            self._perform(answer)
+        if number:
+            self._do(lambda core, now: core.saved(number, now))
 
     def skew(self, seconds: float) -> None:
         """The local clock jumps ahead."""
@@ -233,8 +261,11 @@ class Daemon:
             effects = self.core.drain(self._now())
             for effect in effects:
                 self._perform(effect)
-            # The simulated disk has everything at once.
             settled = [effect.number for effect in effects if isinstance(effect, Settle)]
+            if self._is_full:
+                self._unsettled = max([self._unsettled, *settled])
+                break
+            # Else the simulated disk has everything at once.
             if not settled:
                 break
             self.core.saved(max(settled), self._now())
@@ -246,9 +277,15 @@ class Daemon:
         if isinstance(effect, Transmit):
             self._host.send(self.index, effect.to, effect.data)
         elif isinstance(effect, Answer):
-            self._host.answer(effect.client, effect.message)  # the simulated disk keeps everything at once
+            # As in the real daemon, a subscription stands, for real-time events, while the disk is sick.
+            if self._is_full and effect.after_save and not isinstance(effect.message, Subscribed):
+                self._held.append(effect)
+            else:
+                self._host.answer(effect.client, effect.message)
         elif isinstance(effect, Save):
-            if effect.value is None:
+            if self._is_full:
+                self._unwritten.append(effect)
+            elif effect.value is None:
                 self._disk.pop(effect.key, None)
             else:
                 self._disk[effect.key] = effect.value

@@ -6,7 +6,7 @@ import json
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from chapar_sim.radio import MICRO
+from chapar_sim.trace import MICRO
 from chapard.core.effects import (
     DeliveryRow,
     FrameRow,

@@ -19,6 +19,12 @@ from chapar_sim.themes import THEMES, add_trouble
 
 Entry = dict[str, Any]
 
+MOST_AGENTS: Final = 6
+"""Nodes of a network that runs OLSR agents: each of their messages is work, and small networks change as often."""
+MOST_AGENT_LOSS: Final = 0.03
+"""Loss under which agents may know the network for long enough that anything falls due."""
+MOST_DUPLICATES: Final = 0.1
+"""More would multiply beyond all bounds in a routing loop: each of a packet's 64 hops there makes so many copies."""
 LOSSES: Final = ((0.0, 0.0), (0.0, 0.0), (0.005, 0.03), (0.03, 0.1), (0.1, 0.2))
 """Ranges of loss on the air, each as likely as the next."""
 
@@ -73,6 +79,9 @@ def draw(seed: int) -> Entry:
     steps = (_draw_config, _draw_radio, _draw_routes, theme, add_trouble, add_clients)
     for step in steps:
         step(sketch)
+    # What came later is drawn apart, so that a seed that once found something still draws the rest as it did.
+    _draw_agents(sketch, Random(f"agents/{seed}"))
+    _draw_full_disk(sketch, Random(f"disk/{seed}"))
     return sketch.to_dict(seed)
 
 
@@ -125,7 +134,7 @@ def _draw_radio(sketch: Sketch) -> None:
     loss = 0.0 if not sketch.config.get("hop_ack", True) else round(rng.uniform(*rng.choice(LOSSES)), 3)
     radio.update(loss=loss, delay=round(rng.uniform(0.001, 0.01), 4), jitter=rng.choice((0.0, 0.002, 0.02, 0.1)))
     if sketch.chance(0.2):
-        radio["duplicate"] = sketch.between(0.02, 0.3)
+        radio["duplicate"] = sketch.between(0.02, MOST_DUPLICATES)
     if sketch.chance(0.3):
         radio["mac_retries"] = rng.randint(1, 4)
     if sketch.chance(0.1):
@@ -140,3 +149,18 @@ def _draw_routes(sketch: Sketch) -> None:
         sketch.routes["mprs"] = False
     if sketch.chance(0.2):
         sketch.routes["cold"] = True
+
+
+def _draw_agents(sketch: Sketch, rng: Random) -> None:
+    """Now and then routes come from OLSR agents."""
+    is_fit = sketch.nodes <= MOST_AGENTS and sketch.radio["loss"] <= MOST_AGENT_LOSS and sketch.theme != "courier"
+    if is_fit and rng.random() < 0.4:
+        sketch.routes = {"source": "olsr", "hello_interval": 0.5, "tc_interval": rng.choice((0.5, 1.0))}
+
+
+def _draw_full_disk(sketch: Sketch, rng: Random) -> None:
+    """Now and then a disk takes nothing for a while; a calm stays calm."""
+    if sketch.theme != "calm" and rng.random() < 0.15:
+        at = round(rng.uniform(5, sketch.active - 15), 2)
+        until = round(min(at + rng.uniform(1, 20), sketch.active), 2)
+        sketch.faults.append({"at": at, "kind": "full_disk", "node": rng.choice(sketch.hosts()), "until": until})

@@ -1,49 +1,81 @@
-"""What goes wrong: carries out the faults of a scenario at their times, and ends those that end."""
+"""What goes wrong: carries out the faults of a scenario at their times, and ends those that end.
+
+Faults of links, daemons and hosts are the same in every world: in the simulator and in the lab. What only some worlds
+can do, they bring along as `more`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from random import Random
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
 
 from chapar_sim.links import Cut
-from chapar_sim.traffic import CLASSES, SYNC, Merge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from chapar_sim.faultspec import FaultSpec
-    from chapar_sim.world import World
+    from chapar_sim.ground import Ground
+    from chapar_sim.workload import Schedule
 
-MERGE_WINDOW: Final = 30.0
-"""Seconds after a healed cut whose traffic is reported as the merge."""
-GARBAGE_BYTES: Final = 300
-"""Longest random datagram."""
+Begin = Callable[["FaultSpec"], Callable[[], None] | None]
+"""Begins a fault; returns what ends it, or None."""
+
+
+class Daemon(Protocol):
+    """A chapard, as faults treat it."""
+
+    @property
+    def index(self) -> int: ...
+    def start(self) -> None: ...
+    def crash(self, *, disk: bool) -> None: ...
+    def stop(self) -> None: ...
+    def pause(self) -> None: ...
+    def resume(self) -> None: ...
+    def fill_disk(self) -> None: ...
+    def free_disk(self) -> None: ...
+
+
+class World(Protocol):
+    """What faults act upon."""
+
+    @property
+    def clock(self) -> Schedule: ...
+    @property
+    def ground(self) -> Ground: ...
+    def daemons_of(self, nodes: Iterable[int], /) -> Sequence[Daemon]: ...
+    def disturbed(self) -> None: ...
+    def healed(self, since: float, /) -> None: ...
+    def power(self, node: int, /, *, on: bool) -> None: ...
+    def set_duplicate(self, probability: float, /) -> float: ...
 
 
 class Faults:
     """The faults of one run."""
 
-    def __init__(self, world: World, seed: int) -> None:
+    def __init__(self, world: World, more: Mapping[str, Begin] = MappingProxyType({})) -> None:
         self._world = world
-        self._rng = Random(f"{seed}/faults")
-        self._do: dict[str, Callable[[FaultSpec], Callable[[], None] | None]] = {
+        self._do: dict[str, Begin] = {
             "cut": self._cut,
             "heal": self._heal,
             "crash": self._crash,
             "stop": self._stop,
             "restart": self._restart,
             "pause": self._pause,
+            "full_disk": self._full_disk,
             "power_off": self._power_off,
             "power_on": self._power_on,
             "move": self._move,
-            "battery": self._battery,
-            "skew": self._skew,
-            "corrupt": self._corrupt,
-            "garbage": self._garbage,
-            "replay": self._replay,
             "duplicate": self._duplicate,
+            **more,
         }
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The faults that this world can have."""
+        return frozenset(self._do)
 
     def schedule(self, faults: tuple[FaultSpec, ...]) -> None:
         for fault in faults:
@@ -63,29 +95,31 @@ class Faults:
 
     def _cut(self, fault: FaultSpec) -> Callable[[], None]:
         cut = Cut(fault)
-        self._world.links.cut(cut)
-        self._world.links_changed()
+        self._world.ground.links.cut(cut)
+        self._world.ground.links_changed()
         return partial(self._healed, cut)
 
     def _heal(self, _: FaultSpec) -> None:
         self._healed(None)
 
     def _healed(self, cut: Cut | None) -> None:
-        if self._world.links.heal(cut):
-            self._world.links_changed()
-            self._watch_merge()
+        healed = self._world.ground.links.heal(cut)
+        if healed:
+            self._world.ground.links_changed()
+            self._world.healed(min(each.since for each in healed))
 
-    def _watch_merge(self) -> None:
-        traffic, clock = self._world.trace.traffic, self._world.clock
-        sync, total = traffic.bytes[SYNC], sum(traffic.bytes[each] for each in CLASSES)
-        begin = clock.now
-        window = min(MERGE_WINDOW, self._world.scenario.duration - begin)
+    def _move(self, fault: FaultSpec) -> None:
+        for node in fault.nodes:
+            self._world.ground.move(node, (fault.x, fault.y))
 
-        def report() -> None:
-            all_bytes = sum(traffic.bytes[each] for each in CLASSES) - total
-            self._world.trace.merges.append(Merge(begin, window, traffic.bytes[SYNC] - sync, all_bytes))
+    def _duplicate(self, fault: FaultSpec) -> Callable[[], None]:
+        before = self._world.set_duplicate(fault.probability)
+        if before > fault.probability:
+            self._world.set_duplicate(before)
+        return partial(self._duplicated, before)
 
-        clock.after(window, report)
+    def _duplicated(self, before: float) -> None:
+        self._world.set_duplicate(before)
 
     # Daemons and hosts
 
@@ -101,7 +135,7 @@ class Faults:
 
     def _restart(self, fault: FaultSpec) -> None:
         for daemon in self._world.daemons_of(fault.nodes):
-            if self._world.links.is_on(daemon.index):
+            if self._world.ground.links.is_on(daemon.index):
                 daemon.start()
 
     def _pause(self, fault: FaultSpec) -> Callable[[], None]:
@@ -113,88 +147,27 @@ class Faults:
         for daemon in self._world.daemons_of(fault.nodes):
             daemon.resume()
 
+    def _full_disk(self, fault: FaultSpec) -> Callable[[], None]:
+        for daemon in self._world.daemons_of(fault.nodes):
+            daemon.fill_disk()
+        return partial(self._free_disk, fault)
+
+    def _free_disk(self, fault: FaultSpec) -> None:
+        for daemon in self._world.daemons_of(fault.nodes):
+            daemon.free_disk()
+
     def _power_off(self, fault: FaultSpec) -> Callable[[], None]:
         for daemon in self._world.daemons_of(fault.nodes):
             daemon.crash(disk=True)
         for node in fault.nodes:
-            self._world.links.power(node, on=False)
-            self._world.routing.forget(node)
-        self._world.links_changed()
+            self._world.ground.links.power(node, on=False)
+            self._world.power(node, on=False)
+        self._world.ground.links_changed()
         return partial(self._power_on, fault)
 
     def _power_on(self, fault: FaultSpec) -> None:
         for node in fault.nodes:
-            self._world.links.power(node, on=True)
-        self._world.links_changed()
+            self._world.ground.links.power(node, on=True)
+            self._world.power(node, on=True)
+        self._world.ground.links_changed()
         self._restart(fault)
-
-    def _move(self, fault: FaultSpec) -> None:
-        for node in fault.nodes:
-            self._world.move(node, (fault.x, fault.y))
-
-    def _battery(self, fault: FaultSpec) -> None:
-        for daemon in self._world.daemons_of(fault.nodes):
-            daemon.battery_changed(fault.level)
-
-    def _skew(self, fault: FaultSpec) -> None:
-        for daemon in self._world.daemons_of(fault.nodes):
-            daemon.skew(fault.by)
-
-    # Wrong state and wrong frames
-
-    def _corrupt(self, fault: FaultSpec) -> None:
-        for daemon in self._world.daemons_of(fault.nodes):
-            daemon.corrupt(self._rng)
-
-    def _duplicate(self, fault: FaultSpec) -> Callable[[], None]:
-        radio = self._world.ip.radio
-        before = radio.duplicate
-        radio.duplicate = max(before, fault.probability)
-        return partial(setattr, radio, "duplicate", before)
-
-    def _garbage(self, fault: FaultSpec) -> None:
-        for node in fault.nodes:
-            self._repeat(fault, partial(self._send_garbage, node))
-
-    def _replay(self, fault: FaultSpec) -> None:
-        for node in fault.nodes:
-            self._repeat(fault, partial(self._deliver_again, node))
-
-    def _repeat(self, fault: FaultSpec, action: Callable[[], None]) -> None:
-        """Act at the fault's rate, at random times, until it ends."""
-        assert fault.until is not None, "the scenario has been checked"
-        time = self._world.clock.now + self._rng.expovariate(fault.rate)
-        if time < fault.until:
-            self._world.clock.at(time, partial(self._act_and_repeat, fault, action))
-
-    def _act_and_repeat(self, fault: FaultSpec, action: Callable[[], None]) -> None:
-        self._world.disturbed()
-        action()
-        self._repeat(fault, action)
-
-    def _send_garbage(self, node: int) -> None:
-        in_range = self._world.links.heard_by(node)
-        to = self._rng.choice((None, *in_range))
-        self._world.ip.send(node, to, self._spoil())
-
-    def _spoil(self) -> bytes:
-        """Random bytes, or a datagram that was on the air with something wrong in it."""
-        rng, recent = self._rng, self._world.ip.recent
-        if not recent or rng.random() < 0.25:
-            return rng.randbytes(rng.randint(1, GARBAGE_BYTES))
-        spoilt = bytearray(rng.choice(recent).payload)
-        match rng.randrange(3):
-            case 0:
-                return bytes(spoilt[: rng.randrange(len(spoilt)) or 1])
-            case 1:
-                return bytes(spoilt) + rng.randbytes(rng.randint(1, 20))
-        for _ in range(rng.randint(1, 4)):
-            spoilt[rng.randrange(len(spoilt))] = rng.randrange(256)
-        return bytes(spoilt)
-
-    def _deliver_again(self, node: int) -> None:
-        """Something that arrived at the node before arrives once more, from the same source."""
-        heard = [each for each in self._world.ip.recent if each.node == node]
-        if heard:
-            again = self._rng.choice(heard)
-            self._world.deliver(node, again.payload, again.source)

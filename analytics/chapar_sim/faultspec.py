@@ -22,6 +22,7 @@ FAULTS: Final[Mapping[str, tuple[str, ...]]] = {
     "stop": ("nodes", "until?"),
     "restart": ("nodes",),
     "pause": ("nodes", "until"),
+    "full_disk": ("nodes", "until"),
     "power_off": ("nodes", "until?"),
     "power_on": ("nodes",),
     "move": ("nodes", "x", "y"),
@@ -42,10 +43,10 @@ class FaultSpec:
 
     cut: these links fail, or (`groups`) all links between different groups; nodes in no group form one more group.
     heal: all cuts end. crash: the daemon is gone at once, with its disk "wiped" or "kept"; until: it starts again.
-    stop: the daemon is asked to stop, and may say goodbye. pause: the daemon hangs. power_off: the whole node is gone,
-    its routing too; its disk is kept. skew: the local clock jumps ahead by seconds. corrupt: tables are scrambled.
-    garbage: the node sends random and mutated datagrams, `rate` per second. replay: old datagrams arrive at the node
-    once more. duplicate: frames are heard twice with this probability.
+    stop: the daemon is asked to stop, and may say goodbye. pause: the daemon hangs. full_disk: its disk takes nothing.
+    power_off: the whole node is gone, its routing too; its disk is kept. skew: the local clock jumps ahead by seconds.
+    corrupt: tables are scrambled. garbage: the node sends random and mutated datagrams, `rate` per second. replay: old
+    datagrams arrive at the node once more. duplicate: frames are heard twice with this probability.
     """
 
     at: float

@@ -39,8 +39,9 @@ def graph_links(spec: TopologySpec, nodes: Sequence[int]) -> Pairs:
 def range_links(positions: Mapping[int, Position], reach: float) -> Pairs:
     """The links of nodes that hear whoever is within `reach`, found cell by cell."""
     cells: dict[tuple[int, int], list[int]] = {}
+    cell = reach * (1 + 1e-9)  # a distance that rounding brings down to the reach does not span two cells
     for node, (x, y) in positions.items():
-        cells.setdefault((math.floor(x / reach), math.floor(y / reach)), []).append(node)
+        cells.setdefault((math.floor(x / cell), math.floor(y / cell)), []).append(node)
     links: set[tuple[int, int]] = set()
     for (column, row), here in cells.items():
         near = [node for c in (-1, 0, 1) for r in (-1, 0, 1) for node in cells.get((column + c, row + r), ())]
@@ -67,10 +68,19 @@ def is_connected(nodes: Iterable[int], links: Pairs) -> bool:
     return len(reached) == len(neighbours)
 
 
+def hearers(links: Pairs) -> dict[int, tuple[int, ...]]:
+    """Who can hear each node, in ascending order."""
+    found: dict[int, list[int]] = {}
+    for a, b in sorted(links):
+        found.setdefault(a, []).append(b)
+    return {node: tuple(heard_by) for node, heard_by in found.items()}
+
+
 class Cut:
     """Links that fail: some pairs, or all between different groups (nodes in no group are one more group)."""
 
     def __init__(self, fault: FaultSpec) -> None:
+        self.since = fault.at
         self._pairs = frozenset(_both_ways(fault.edges)).union(fault.one_way)
         self._side = {node: side for side, group in enumerate(fault.groups) for node in group}
 
@@ -103,11 +113,11 @@ class Links:
     def cut(self, cut: Cut) -> None:
         self._cuts.append(cut)
 
-    def heal(self, cut: Cut | None = None) -> bool:
-        """End one cut, or all; returns whether there was one to end."""
+    def heal(self, cut: Cut | None = None) -> list[Cut]:
+        """End one cut, or all; returns those that have ended."""
         healed = [each for each in self._cuts if cut is None or each is cut]
         self._cuts = [each for each in self._cuts if each not in healed]
-        return bool(healed)
+        return healed
 
     def power(self, node: int, *, on: bool) -> None:
         if on:
@@ -129,10 +139,7 @@ class Links:
         if pairs == self.pairs:
             return False
         self.pairs = pairs
-        heard_by: dict[int, list[int]] = {}
-        for a, b in sorted(pairs):
-            heard_by.setdefault(a, []).append(b)
-        self._heard_by = {node: tuple(hearers) for node, hearers in heard_by.items()}
+        self._heard_by = hearers(pairs)
         return True
 
 

@@ -8,7 +8,8 @@ What it claims is a lower bound, by these choices:
 
 - Only symmetric links count, and only *spells*: stretches in which a connected component, with exactly these nodes
   and links, stayed as it was while every node of it ran chapard.
-- In a spell a copy has spread only after the settle time, and only to the nodes that the role rules make brokers.
+- In a spell a copy has spread only after the settle time, and only to the nodes that the role rules make brokers. What
+  comes later, when roles have settled, has the time that it takes to spread.
 - A broker's copy counts for the dismissal time after the spell and no longer, unless the next spell lasts long enough
   to make it a broker again. A copy that only a dismissed broker holds counts once it has had time to check out.
 - The copy at the publisher's home counts until that node loses its disk, that of a broker until its tables are
@@ -154,9 +155,9 @@ class Oracle:
             return None
         if not bounds.config.hop_ack and bounds.loss > 0:
             return None
-        ready = publication.asked - bounds.settle(spell.diameter)
+        ready = publication.asked - bounds.spread(spell.diameter)
         wait = publication.taken - ready + bounds.crossing(spell.diameter)
-        return Haven(spell.nodes, ready, spell.end, wait) if spell.start <= ready else None
+        return Haven(spell.nodes, ready, spell.end, wait) if spell.start + bounds.roles() <= ready else None
 
     def havens(self, publication: Publication) -> list[Haven]:
         """All spells whose brokers surely came to hold a memorised event; its own home first."""
@@ -196,7 +197,7 @@ class Oracle:
         ready = math.inf
         home, start = publication.home, max(spell.start, publication.taken)
         if home in spell.nodes and not self._history.wiped(home, publication.taken, start):
-            ready = start + settle
+            ready = max(spell.start + settle, start + self._bounds.spread(spell.diameter))
         holders = [node for node in copies if node in spell.nodes and self._holds(node, copies, spell.start)]
         if not self._brokers[spell].isdisjoint(holders):
             ready = min(ready, spell.start + settle)

@@ -1,124 +1,162 @@
-"""The radio medium: one transmission at a time per sender, heard by each in range on its own chance."""
+"""The radio medium: who hears a frame and when, and who has to wait for the air.
+
+The rules are those of a shared channel, frame by frame. Each receiver in range loses a frame on its own chance, and
+hears it after the delay of the link. A unicast frame that was not heard is repeated by the link layer, a broadcast is
+not. Where a rate is set, the air is shared: a node begins to send when neither it nor any node that it hears is
+sending, and until then its frames wait in its queue. Who has waited longest goes first. There are no collisions; a
+node between two that do not hear each other waits for both.
+
+Of a frame the medium knows nothing but its size. In the simulator time is virtual; in the lab the same rules carry the
+frames of real interfaces.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-from chapar_sim.trace import AirRow
-from chapar_sim.traffic import HEADERS, Label
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
     from random import Random
 
-    from chapar_sim.clock import Clock
-    from chapar_sim.links import Links
     from chapar_sim.terrain import RadioSpec
-    from chapar_sim.trace import Trace
+    from chapar_sim.workload import Schedule
 
-PORT: Final = 7701
 MAC_BACKOFF: Final = 0.001
 """Seconds until the link layer repeats a unicast frame that was not heard."""
-MICRO: Final = 1_000_000
+
+Frame = TypeVar("Frame")
+Frame_contra = TypeVar("Frame_contra", contravariant=True)
 
 
-class Packet(NamedTuple):
-    """An IP packet: from a node, to a node or (None) to everyone in range."""
+class Reach(Protocol):
+    """Who can hear whom at this moment."""
 
-    source: int
-    to: int | None
-    payload: bytes
-    ttl: int
-    label: Label
+    def is_on(self, node: int, /) -> bool: ...
+    def heard_by(self, sender: int, /) -> Sequence[int]: ...
 
 
-class Radio:
-    """Transmits packets over the links of the moment, and writes down every transmission.
+class Witness(Protocol[Frame_contra]):
+    """Who made the radio: it is told what nodes hear, and what became of each transmission."""
 
-    `receive(node, packet)` is called for every packet that a node hears.
-    """
+    def heard(self, node: int, frame: Frame_contra, /) -> None:
+        """A node has received a frame."""
 
-    def __init__(
-        self,
-        spec: RadioSpec,
-        clock: Clock,
-        links: Links,
-        rng: Random,
-        trace: Trace,
-        receive: Callable[[int, Packet], None],
-    ) -> None:
+    def transmitted(self, sender: int, frame: Frame_contra, heard: tuple[int, ...], missed: tuple[int, ...], /) -> None:
+        """A frame was on the air: these will hear it, and these it was meant for as well."""
+
+    def overflowed(self, sender: int, frame: Frame_contra, missed: tuple[int, ...], /) -> None:
+        """A frame found its sender's queue full, and was never on the air."""
+
+
+class _Sending(NamedTuple, Generic[Frame]):
+    hop: int | None
+    frame: Frame
+    size: int
+    attempt: int = 0
+
+
+class Radio(Generic[Frame]):
+    """Transmits frames over the links of the moment."""
+
+    def __init__(self, spec: RadioSpec, clock: Schedule, reach: Reach, rng: Random, witness: Witness[Frame]) -> None:
         self._spec = spec
         self._clock = clock
-        self._links = links
+        self._reach = reach
         self._rng = rng
-        self._trace = trace
-        self._receive = receive
+        self._witness = witness
         self._usual = (spec.loss, spec.delay, spec.jitter)
         self._special = {(link.a, link.b): (link.loss, link.delay, link.jitter) for link in spec.links}
-        self._queues: dict[int, deque[float]] = {}
+        self._queues: dict[int, deque[_Sending[Frame]]] = {}
+        self._engaged: set[int] = set()
+        """Nodes that send, or will try to: each at one time, which is planned."""
+        self._busy_until: dict[int, float] = {}
+        """When the last of the transmissions that a node makes or hears is over."""
         self.duplicate = spec.duplicate
         """Probability that a receiver hears a frame twice."""
 
-    def transmit(self, sender: int, hop: int | None, packet: Packet) -> None:
-        """Send `packet` to the neighbour `hop`, or (None) to whoever hears it."""
-        if not self._links.is_on(sender):
+    def transmit(self, sender: int, hop: int | None, frame: Frame, size: int) -> None:
+        """Send a frame of so many bytes to the neighbour `hop`, or (None) to whoever hears it."""
+        if not self._reach.is_on(sender):
             return
+        sending = _Sending(hop, frame, size)
         if self._spec.rate == 0:
-            self._air(sender, hop, packet, attempt=0)
+            self._send(sender, sending)
             return
         queue = self._queues.setdefault(sender, deque())
-        while queue and queue[0] <= self._clock.now:
-            queue.popleft()
-        if len(queue) > self._spec.queue:  # the first of them is on the air, not waiting
-            self._overflow(sender, hop, packet)
+        if len(queue) >= self._spec.queue:
+            missed = tuple(self._reach.heard_by(sender)) if hop is None else (hop,)
+            self._witness.overflowed(sender, frame, missed)
             return
-        self._clock.at(self._occupy(sender, packet), partial(self._air, sender, hop, packet, attempt=0))
+        queue.append(sending)
+        if sender not in self._engaged:
+            self._engaged.add(sender)
+            self._try(sender)
 
-    def _occupy(self, sender: int, packet: Packet) -> float:
-        """Take the sender's next free time on the air for this packet; returns when its last bit is out."""
-        queue = self._queues.setdefault(sender, deque())
-        begin = max(self._clock.now, queue[-1]) if queue else self._clock.now
-        end = begin + (len(packet.payload) + HEADERS) * 8 / self._spec.rate
-        queue.append(end)
-        return end
+    # Without a rate
 
-    def _overflow(self, sender: int, hop: int | None, packet: Packet) -> None:
-        self._trace.traffic.overflows += 1
-        missed = self._links.heard_by(sender) if hop is None else (hop,)
-        self._record(sender, packet, (), missed)
+    def _send(self, sender: int, sending: _Sending[Frame]) -> None:
+        again = self._air(sender, sending)
+        if again is not None:
+            self._clock.at(self._clock.now + MAC_BACKOFF, partial(self._send, sender, again))
 
-    def _air(self, sender: int, hop: int | None, packet: Packet, attempt: int) -> None:
-        links = self._links
-        if not links.is_on(sender):
-            return
-        in_range = links.heard_by(sender)
-        aimed_at = in_range if hop is None else (hop,)
+    # With one
+
+    def _try(self, sender: int) -> None:
+        """Begin to send what waits, or wait until the air may be free."""
+        queue, now = self._queues[sender], self._clock.now
+        if not self._reach.is_on(sender):
+            queue.clear()
+        if not queue:
+            self._engaged.discard(sender)
+        elif (free := self._busy_until.get(sender, now)) > now:
+            self._clock.at(free, partial(self._try, sender))
+        else:
+            self._begin(sender, queue.popleft())
+
+    def _begin(self, sender: int, sending: _Sending[Frame]) -> None:
+        end = self._clock.now + sending.size * 8 / self._spec.rate
+        busy_until = self._busy_until
+        for node in (sender, *self._reach.heard_by(sender)):
+            busy_until[node] = max(end, busy_until.get(node, end))
+        self._clock.at(end, partial(self._end, sender, sending))
+
+    def _end(self, sender: int, sending: _Sending[Frame]) -> None:
+        """The last bit is out. Others who wait try before the sender tries again."""
+        again = self._air(sender, sending)
+        if again is not None:
+            self._queues[sender].appendleft(again)
+        self._clock.at(self._clock.now + (MAC_BACKOFF if again else 0.0), partial(self._try, sender))
+
+    # The air
+
+    def _air(self, sender: int, sending: _Sending[Frame]) -> _Sending[Frame] | None:
+        """Let those hear it who do; returns what the link layer is to repeat."""
+        reach = self._reach
+        if not reach.is_on(sender):
+            return None
+        hop, frame = sending.hop, sending.frame
+        in_range = reach.heard_by(sender)
         heard: list[int] = []
         missed: list[int] = []
-        for node in aimed_at:
+        for node in in_range if hop is None else (hop,):
             loss, delay, jitter = self._special.get((sender, node), self._usual)
             if (hop is not None and node not in in_range) or (loss and self._rng.random() < loss):
                 missed.append(node)
                 continue
             heard.append(node)
-            self._arrive(node, packet, delay, jitter)
+            self._arrive(node, frame, delay, jitter)
             if self.duplicate and self._rng.random() < self.duplicate:
-                self._arrive(node, packet, delay, jitter)
-        self._trace.traffic.count(packet.label)
-        self._record(sender, packet, tuple(heard), tuple(missed))
-        if hop is not None and missed and attempt < self._spec.mac_retries:
-            again = partial(self._air, sender, hop, packet, attempt=attempt + 1)
-            self._clock.at((self._occupy(sender, packet) if self._spec.rate else self._clock.now) + MAC_BACKOFF, again)
+                self._arrive(node, frame, delay, jitter)
+        self._witness.transmitted(sender, frame, tuple(heard), tuple(missed))
+        is_again = hop is not None and missed and sending.attempt < self._spec.mac_retries
+        return sending._replace(attempt=sending.attempt + 1) if is_again else None
 
-    def _arrive(self, node: int, packet: Packet, delay: float, jitter: float) -> None:
-        self._clock.after(delay + jitter * self._rng.random() if jitter else delay, partial(self._hear, node, packet))
+    def _arrive(self, node: int, frame: Frame, delay: float, jitter: float) -> None:
+        delay = delay + jitter * self._rng.random() if jitter else delay
+        self._clock.at(self._clock.now + delay, partial(self._hear, node, frame))
 
-    def _hear(self, node: int, packet: Packet) -> None:
-        if self._links.is_on(node):
-            self._receive(node, packet)
-
-    def _record(self, sender: int, packet: Packet, heard: tuple[int, ...], missed: tuple[int, ...]) -> None:
-        now = round(self._clock.now * MICRO)
-        self._trace.air.append(AirRow(now, sender, heard, len(packet.payload) + HEADERS, PORT, missed))
+    def _hear(self, node: int, frame: Frame) -> None:
+        if self._reach.is_on(node):
+            self._witness.heard(node, frame)

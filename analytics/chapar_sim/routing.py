@@ -8,10 +8,10 @@ Until then views are stale and disagree, as they do on the air. Only symmetric l
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from chapar_olsr.mpr import select_mprs
-from chapar_olsr.paths import shortest_paths
+from chapar_olsr.paths import links_reached, shortest_paths
 from chapar_olsr.view import RouteView
 
 if TYPE_CHECKING:
@@ -24,6 +24,16 @@ if TYPE_CHECKING:
 
 Adjacency = dict[int, frozenset[int]]
 _NONE: frozenset[int] = frozenset()
+
+
+class RoutingDaemons(Protocol):
+    """What the simulated network needs of its nodes' routing daemons, ideal or not."""
+
+    def start(self, pairs: Pairs) -> None: ...
+    def links_changed(self, pairs: Pairs) -> None: ...
+    def forget(self, node: int) -> None: ...
+    def wake(self, node: int) -> None: ...
+    def view(self, node: int) -> RouteView: ...
 
 
 def symmetric(nodes: Sequence[int], pairs: Pairs) -> Adjacency:
@@ -116,6 +126,9 @@ class Routing:
         """The node was switched off: its routing daemon starts again from nothing."""
         self._known[node] = Known(self._blank)
 
+    def wake(self, node: int) -> None:
+        """The node was switched on; it learns of its links as they change."""
+
     def view(self, node: int) -> RouteView:
         """What the node's routing daemon knows now."""
         known = self._known[node]
@@ -153,10 +166,12 @@ class Routing:
         if near is not far:
             adjacency = {**adjacency, **{each: near.adjacency[each] for each in neighbours}, node: neighbours}
         with_mprs = self._spec.mprs
+        routes = shortest_paths(node, adjacency)
         return RouteView(
             index=node,
             neighbours=neighbours,
-            routes=shortest_paths(node, adjacency),
+            routes=routes,
             mprs=near.relays(node) if with_mprs else None,
             selectors=near.selectors(node) if with_mprs else None,
+            links=links_reached(node, adjacency, routes),
         )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from chapar_sim.history import History
-    from chapar_sim.trace import Trace
+    from chapar_sim.trace import Reroute, Trace
 
 Links = frozenset[tuple[int, int]]
 
@@ -93,7 +93,8 @@ def brokers_of(neighbours: Mapping[int, frozenset[int]], broker_min: int) -> fro
 class Network:
     """All spells of a run, and the limits of what could travel in it.
 
-    `nodes` are all indexes of the network, `plain` those that route but have no chapard.
+    `nodes` are all indexes of the network, `plain` those that route but have no chapard. `reroutes` are the moments at
+    which routing came to know something else though no link had changed: each ends the spell its node is in.
     """
 
     def __init__(
@@ -104,6 +105,7 @@ class Network:
         nodes: Iterable[int],
         plain: frozenset[int] = frozenset(),
         disturbances: Iterable[Disturbance] = (),
+        reroutes: Iterable[Reroute] = (),
     ) -> None:
         self._nodes = tuple(sorted(nodes))
         self._plain = plain
@@ -111,7 +113,13 @@ class Network:
             *((each.node, each.t, each.until) for each in disturbances if each.until > each.t),
             *((node, *gap) for node in self._nodes if node not in plain for gap in _gaps(history, node)),
         ]
-        self._breaks = {(row.t, row.node) for row in trace.nodes} | {(each.t, each.node) for each in disturbances}
+        self._breaks: dict[float, set[int]] = {}
+        """When something befell which nodes."""
+        befell = [(each.t, each.node) for each in trace.nodes]
+        befell += [(each.t, each.node) for each in disturbances]
+        befell += [(each.t, each.node) for each in reroutes]
+        for t, node in befell:
+            self._breaks.setdefault(t, set()).add(node)
         self._epochs = self._cut(trace)
         self.spells = sorted(self._join(), key=lambda spell: (spell.start, min(spell.nodes)))
         self.widest = len(self._nodes) - 1
@@ -142,7 +150,7 @@ class Network:
         return -1.0
 
     def _cut(self, trace: Trace) -> list[Epoch]:
-        instants = {0.0, trace.end} | {row.t for row in trace.connectivity} | {t for t, _ in self._breaks}
+        instants = {0.0, trace.end} | {row.t for row in trace.connectivity} | self._breaks.keys()
         instants |= {t for _, start, end in self._silences for t in (start, end)}
         times = sorted(t for t in instants if 0 <= t <= trace.end)
         rows = iter([*trace.connectivity, None])
@@ -160,7 +168,7 @@ class Network:
         running: dict[tuple[frozenset[int], Links, bool, bool], float] = {}
         end = 0.0
         for epoch in self._epochs:
-            befallen = {node for t, node in self._breaks if t == epoch.start}
+            befallen = self._breaks.get(epoch.start, set())
             going = {}
             for key in self._components(epoch):
                 continued = key in running and befallen.isdisjoint(key[0])

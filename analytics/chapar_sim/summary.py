@@ -6,15 +6,18 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from chapar.event import Delivery
-from chapar_sim.traffic import CLASSES, GARBAGE
+from chapar_sim.apart import times_apart
+from chapar_sim.cost import cost_of
+from chapar_sim.outcome import outcomes
+from chapar_sim.traffic import CLASSES, OURS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from chapar.filter import Filter
     from chapar_sim.case import Violation
+    from chapar_sim.outcome import Outcome
     from chapar_sim.scenario import Scenario
-    from chapar_sim.trace import Accepted, Trace
+    from chapar_sim.trace import Trace
 
 Figures = dict[str, Any]
 MAX_VIOLATIONS = 20
@@ -24,7 +27,7 @@ MAX_VIOLATIONS = 20
 def summarise(trace: Trace, scenario: Scenario, seed: int, violations: Sequence[Violation]) -> Figures:
     """All figures of a run, ready for JSON."""
     last = [each for each in trace.snapshots if each.t == trace.end]
-    reached = Counter((row.client, row.event_id) for row in trace.delivered)
+    found = outcomes(trace)
     traffic = trace.traffic
     total = {"transmissions": sum(traffic.transmissions.values()), "bytes": sum(traffic.bytes.values())}
     return {
@@ -36,15 +39,15 @@ def summarise(trace: Trace, scenario: Scenario, seed: int, violations: Sequence[
         "daemons": len(last),
         "brokers": sum(each.is_broker for each in last),
         "clients": len({row.client for row in trace.presence}),
-        "events": _events(trace),
-        "duplicates": sum(count - 1 for count in reached.values()),
+        "events": _events(found),
+        "duplicates": sum(each.again for each in found),
         "losses": dict(sorted(_losses(trace).items())),
         "drops": dict(sorted(_drops(trace).items())),
         "air": {
             "by_class": {
                 name: {"transmissions": traffic.transmissions[name], "bytes": traffic.bytes[name]}
                 for name in CLASSES
-                if name != GARBAGE or traffic.transmissions[name]
+                if name in OURS or traffic.transmissions[name]
             },
             "by_kind": {
                 name: {"frames": traffic.frames[name], "bytes": traffic.frame_bytes[name]}
@@ -54,6 +57,8 @@ def summarise(trace: Trace, scenario: Scenario, seed: int, violations: Sequence[
             "per_delivery": {key: _ratio(value, len(trace.delivered)) for key, value in total.items()},
             "queue_overflows": traffic.overflows,
         },
+        "cost": {name: _rounded(value) for name, value in cost_of(trace, scenario, found)._asdict().items()},
+        "apart": [each._asdict() for each in times_apart(trace, found)],
         "merges": [merge._asdict() for merge in trace.merges],
         "violations": [each._asdict() for each in violations],
         "digest": trace.digest(),
@@ -78,28 +83,17 @@ def _drops(trace: Trace) -> Counter[str]:
 # Events, class by class
 
 
-def _events(trace: Trace) -> dict[str, Figures]:
-    wishes = _wishes(trace)
-    published = {row.event_id: row for row in trace.accepted}
-    homes = {row.client: row.home for row in trace.presence}
-    got = {(row.client, row.event_id): row.t for row in reversed(trace.delivered)}
+def _events(found: Sequence[Outcome]) -> dict[str, Figures]:
     figures = {}
     for delivery in Delivery:
-        rows = [row for row in trace.accepted if row.event.delivery is delivery]
-        due = {
-            (client, row.event_id)
-            for row in rows
-            for client in sorted(wishes)
-            if (client, row.event_id) in got or _wants(wishes[client], row, homes[client], trace.end)
-        }
-        latencies = sorted(
-            t - published[event_id].t for (_, event_id), t in got.items() if _is_of(published, event_id, delivery)
-        )
+        of_class = [each for each in found if each.delivery is delivery]
+        latencies = sorted(latency for each in of_class for latency in each.latencies())
+        wanted = sum(len(each.wanted) for each in of_class)
         figures[delivery.label] = {
-            "published": len(rows),
-            "wanted": len(due),
+            "published": len(of_class),
+            "wanted": wanted,
             "delivered": len(latencies),
-            "ratio": _ratio(len(due & got.keys()), len(due)),
+            "ratio": _ratio(len(latencies), wanted),
             "latency_s": {
                 "p50": _quantile(latencies, 0.5),
                 "p95": _quantile(latencies, 0.95),
@@ -109,41 +103,12 @@ def _events(trace: Trace) -> dict[str, Figures]:
     return figures
 
 
-def _is_of(published: Mapping[Any, Accepted], event_id: object, delivery: Delivery) -> bool:
-    return event_id in published and published[event_id].event.delivery is delivery
-
-
-Wish = tuple[float, float, "Filter"]
-
-
-def _wishes(trace: Trace) -> dict[str, list[Wish]]:
-    """Client → from when to when it was subscribed to what."""
-    began = {}
-    wishes: dict[str, list[Wish]] = {row.client: [] for row in trace.presence}
-    for row in trace.interests:
-        key = (row.client, row.number)
-        if row.active:
-            began[key] = row
-        else:
-            begin = began.pop(key)
-            wishes.setdefault(row.client, []).append((begin.t, row.t, begin.filter))
-    for begin in began.values():
-        wishes.setdefault(begin.client, []).append((begin.t, trace.end, begin.filter))
-    return wishes
-
-
-def _wants(wishes: Iterable[Wish], row: Accepted, home: int, end: float) -> bool:
-    """Whether a client was subscribed to an event when it was published or, if it is kept, still was in the end."""
-    if row.event.to and home not in row.event.to:
-        return False
-    kept = {Delivery.REALTIME: row.t, Delivery.LIFETIME: row.t + row.event.lifetime_ms / 1000, Delivery.PERSISTENT: end}
-    last = min(kept[row.event.delivery], end)
-    event = row.event.accepted(id=row.event_id)
-    return any(begin <= last <= until and filter_.matches(event) for begin, until, filter_ in wishes)
-
-
 def _ratio(part: float, whole: float) -> float | None:
     return round(part / whole, 4) if whole else None
+
+
+def _rounded(value: float | None) -> float | None:
+    return round(value, 3) if isinstance(value, float) else value
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float | None:
@@ -168,7 +133,8 @@ def as_text(figures: Figures) -> str:
         _event_table(figures),
         "\n".join(lines),
         _air_table(figures["air"]),
-        *_merge_lines(figures["merges"]),
+        *_cost_lines(figures["cost"]),
+        *_merge_lines(figures["apart"], figures["merges"]),
         _verdict(figures["violations"]),
     ]
     return "\n\n".join(parts)
@@ -203,12 +169,29 @@ def _air_table(air: Figures) -> str:
     return "\n".join(lines)
 
 
-def _merge_lines(merges: Sequence[Figures]) -> list[str]:
-    lines = [
-        f"merge at {each['t']:g} s: {each['sync_bytes']} bytes of table exchange, "
-        f"{each['all_bytes']} bytes in all, in the {each['window']:g} s after it"
-        for each in merges
-    ]
+def _cost_lines(cost: Figures) -> list[str]:
+    lines = []
+    if cost["transmissions"] is not None:
+        least = ""
+        if cost["fewest_unicast"] is not None:
+            at_least = "" if cost["is_exact"] else "at least "
+            least = f"; {at_least}{cost['fewest_unicast']:.2f} are needed ({cost['fewest_broadcast']:.2f} by broadcast)"
+        lines.append(f"per published event: {cost['transmissions']:.2f} transmissions of data{least}")
+        lines.append(f"                     {cost['bytes']:.0f} bytes of chapard's in all")
+    if cost["idle_bytes"] is not None:
+        lines.append(f"idle: {cost['idle_bytes']:.0f} bytes/s of chapard's, {cost['idle_olsr_bytes']:.0f} of OLSR")
+    return ["\n".join(lines)] if lines else []
+
+
+def _merge_lines(apart: Sequence[Figures], merges: Sequence[Figures]) -> list[str]:
+    lines = []
+    for away, merge in zip(apart, merges, strict=True):
+        within = f"{away['published']} events published, {away['delivered']} deliveries within the parts"
+        lines.append(f"apart from {away['start']:.3g} to {away['end']:.3g} s: {within}")
+        if away["waited"]:
+            lines.append(f"merge: {away['waited']} deliveries had waited; all came within {away['caught_up']:.2f} s")
+        cost = f"{merge['sync_bytes']} bytes of table exchange, {merge['all_bytes']} bytes in all"
+        lines.append(f"merge at {merge['t']:.3g} s: {cost}, in the {merge['window']:.3g} s after it")
     return ["\n".join(lines)] if lines else []
 
 

@@ -21,12 +21,14 @@ from chapar_sim.world import World
 from chapard.core.node import Node
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace, _SubParsersAction
+    from argparse import Namespace, _SubParsersAction
     from collections.abc import Iterable, Iterator
     from concurrent.futures import Future
 
+    from chapar.cli.arguments import Parser
     from chapar_sim.daemon import NodeFactory
     from chapar_sim.scenario import Scenario
+    from chapar_sim.terrain import RouteSpec
 
 DEFAULT_SEEDS: Final = 100
 SHOWN: Final = 20
@@ -44,7 +46,7 @@ class Outcome(NamedTuple):
     """Seconds of virtual time."""
 
 
-def add_parser(commands: _SubParsersAction[ArgumentParser]) -> None:
+def add_parser(commands: _SubParsersAction[Parser]) -> None:
     """Add the command and its arguments."""
     parser = commands.add_parser("swarm", help="run many random scenarios and judge them")
     parser.add_argument("--seeds", type=int, default=DEFAULT_SEEDS, metavar="N", help="how many seeds (%(default)s)")
@@ -105,7 +107,7 @@ def options(scenario: Scenario) -> str:
     words = [f"{scenario.about}, {len(scenario.nodes)} nodes, {topology.kind}", f"loss {radio.loss:.1%}"]
     words += [f"one way {list(topology.one_way)}"] if topology.one_way else []
     words += [f"without chapard {plain}"] if plain else []
-    words += [f"jitter {radio.jitter:g} s", f"routes within {max(*routes.convergence, *routes.neighbour_delay):g} s"]
+    words += [f"jitter {radio.jitter:g} s", _routes(routes)]
     words += ["no MPRs known"] if not routes.mprs else []
     words += [f"duplicates {radio.duplicate:.0%}"] if radio.duplicate else []
     words += [f"{scenario.active:g} + {scenario.settle:g} s", f"{len(scenario.clients)} clients"]
@@ -117,6 +119,12 @@ def options(scenario: Scenario) -> str:
         for fault in scenario.faults
     )
     return "\n  ".join([", ".join(words), chosen, f"faults: {faults or 'none'}"])
+
+
+def _routes(routes: RouteSpec) -> str:
+    if routes.has_agents:
+        return f"OLSR agents, HELLO every {routes.hello_interval:g} s, TC every {routes.tc_interval:g} s"
+    return f"routes within {max(*routes.convergence, *routes.neighbour_delay):g} s"
 
 
 def _show(seed: int) -> int:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from chapar_olsr.agent.config import LONGEST_INTERVAL, SHORTEST_INTERVAL
 from chapar_sim.table import ScenarioError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from chapar_sim.table import Table
@@ -19,6 +21,13 @@ Edge = tuple[int, int]
 GRAPHS = ("chain", "ring", "grid", "star", "full", "edges")
 RANGE = "range"
 MOBILITIES = ("static", "waypoint", "trace")
+IDEAL, OLSR, OLSRD, BABEL = "ideal", "olsr", "olsrd", "babel"
+_TOLD: Final = ("convergence", "neighbour_delay", "cold")
+_AGENTS: Final = ("hello_interval", "tc_interval", "link_quality")
+ROUTE_KEYS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {IDEAL: (*_TOLD, "mprs"), BABEL: _TOLD, OLSR: _AGENTS, OLSRD: _AGENTS}
+)
+"""Source of routes → the keys that it takes."""
 
 
 class Sample(NamedTuple):
@@ -86,7 +95,7 @@ class RadioSpec:
     jitter: float = 0.001
     """Up to this much more delay, drawn for each receiver: frames overtake each other."""
     rate: float = 0.0
-    """Bits per second a sender puts on the air; 0: no limit."""
+    """Bits per second of the air, which nodes that hear each other share; 0: no limit."""
     queue: int = 50
     """Frames that wait at a sender for the air; one more is lost."""
     duplicate: float = 0.0
@@ -97,8 +106,15 @@ class RadioSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteSpec:
-    """What the routing daemons know, and how late. Seconds, drawn for each node and each change."""
+    """What the routing daemons know, and how late.
 
+    In the simulator, "ideal" daemons are told the truth after a while: seconds, drawn for each node and each change.
+    "babel" is the same without multipoint relays. "olsr" and "olsrd" daemons are OLSR agents, which find out for
+    themselves; they always start cold, and know relays. In the lab there is no truth to be told: "babel" and "olsrd"
+    are the programs of these names, and else each node runs an OLSR agent.
+    """
+
+    source: str = IDEAL
     convergence: tuple[float, float] = (1.0, 5.0)
     """How long after a change anywhere a node's routes follow it (TC messages)."""
     neighbour_delay: tuple[float, float] = (0.5, 2.0)
@@ -107,6 +123,17 @@ class RouteSpec:
     """False: a source without multipoint relays (babeld, the kernel)."""
     cold: bool = False
     """True: nobody knows anything at the start. False: the network has converged before the clock starts."""
+    hello_interval: float = 2.0
+    """Seconds between the HELLOs of an agent."""
+    tc_interval: float = 5.0
+    """Seconds between the TCs of an agent that somebody chose as a relay."""
+    link_quality: bool = False
+    """Whether agents measure links, with olsrd's own messages, and prefer those that lose little."""
+
+    @property
+    def has_agents(self) -> bool:
+        """Whether every node runs an OLSR agent."""
+        return self.source in {OLSR, OLSRD}
 
 
 def read_topology(table: Table, nodes: frozenset[int]) -> TopologySpec:
@@ -173,12 +200,27 @@ def read_radio(table: Table, nodes: frozenset[int]) -> RadioSpec:
 
 
 def read_routes(table: Table) -> RouteSpec:
-    spec = RouteSpec(
-        convergence=table.span("convergence", (1.0, 5.0)),
-        neighbour_delay=table.span("neighbour_delay", (0.5, 2.0)),
-        mprs=table.flag("mprs", default=True),
-        cold=table.flag("cold", default=False),
-    )
+    source = table.choice("source", ROUTE_KEYS, IDEAL)
+    taken = ROUTE_KEYS[source]
+    for key in dict.fromkeys(key for keys in ROUTE_KEYS.values() for key in keys):
+        if key not in taken and table.has(key):
+            others = [other for other, keys in ROUTE_KEYS.items() if key in keys]
+            table.fail(key, f'is not for source = "{source}"; leave it out, or write source = "{others[0]}"')
+    if source in {OLSR, OLSRD}:
+        spec = RouteSpec(
+            source=source,
+            hello_interval=table.number("hello_interval", 2.0, low=SHORTEST_INTERVAL, high=LONGEST_INTERVAL),
+            tc_interval=table.number("tc_interval", 5.0, low=SHORTEST_INTERVAL, high=LONGEST_INTERVAL),
+            link_quality=table.flag("link_quality", default=False),
+        )
+    else:
+        spec = RouteSpec(
+            source=source,
+            convergence=table.span("convergence", (1.0, 5.0)),
+            neighbour_delay=table.span("neighbour_delay", (0.5, 2.0)),
+            mprs=table.flag("mprs", default=True) if source == IDEAL else False,
+            cold=table.flag("cold", default=False),
+        )
     table.finish()
     return spec
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from chapar_sim.traffic import Merge, Traffic
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from chapar.event import Event, EventId
     from chapar.filter import Filter
+
+MICRO: Final = 1_000_000
+"""Microseconds in a second."""
 
 
 class Accepted(NamedTuple):
@@ -35,6 +38,8 @@ class Delivered(NamedTuple):
     client: str
     home: int
     event_id: EventId
+    subscription: int = 0
+    """Where each subscription hands out its events by itself: which one. Two of them have no common order."""
 
 
 class Handed(NamedTuple):
@@ -71,6 +76,13 @@ class Connectivity(NamedTuple):
 
     t: float
     links: frozenset[tuple[int, int]]
+
+
+class Reroute(NamedTuple):
+    """The OLSR agent of a node came to know something else: neighbours, relays or routes."""
+
+    t: float
+    node: int
 
 
 class NodeChange(NamedTuple):
@@ -130,6 +142,8 @@ class Trace:
     presence: list[Presence] = field(default_factory=list)
     connectivity: list[Connectivity] = field(default_factory=list)
     nodes: list[NodeChange] = field(default_factory=list)
+    reroutes: list[Reroute] = field(default_factory=list)
+    """Of agents; what ideal routing knows follows from the links."""
     losses: list[RecordedLoss] = field(default_factory=list)
     air: list[AirRow] = field(default_factory=list)
     snapshots: list[Snapshot] = field(default_factory=list)
@@ -158,6 +172,7 @@ class Trace:
             self.interests,
             self.presence,
             self.nodes,
+            self.reroutes,
             self.losses,
             self.air,
         )

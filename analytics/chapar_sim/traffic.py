@@ -1,6 +1,7 @@
 """What is on the air: every datagram's bytes, split over the frames in it, by kind and by class of traffic.
 
-The medium sees bytes, not intentions: frames are told apart by their first three bytes, as any listener could.
+The medium sees bytes, not intentions: frames are told apart by their first three bytes, as any listener could. What
+goes to OLSR's port is routing, message by message.
 """
 
 from __future__ import annotations
@@ -13,21 +14,35 @@ from typing import TYPE_CHECKING, Final, NamedTuple, cast
 import msgpack
 
 from chapar.wire import VERSION, Kind
+from chapar_olsr.agent.messages import PORT as OLSR_PORT
+from chapar_olsr.agent.messages import Kind as OlsrKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 DATA, CONTROL, SYNC, GARBAGE = "data", "control", "sync", "garbage"
-CLASSES: Final = (DATA, CONTROL, SYNC, GARBAGE)
+ROUTING, OTHER = "routing", "other"
+OURS: Final = (DATA, CONTROL, SYNC)
+CLASSES: Final = (*OURS, ROUTING, GARBAGE, OTHER)
+"""Chapard's own, the routing daemons', what is no frame of ours on our port, and what is not of this system."""
 CLASS_OF: Final[Mapping[Kind, str]] = MappingProxyType(
     dict.fromkeys(Kind, CONTROL)
-    | dict.fromkeys((Kind.PUBLISH, Kind.EVENT, Kind.STORE, Kind.FRAGMENT), DATA)
+    | dict.fromkeys((Kind.PUBLISH, Kind.EVENT, Kind.BRIEF, Kind.STORE, Kind.FRAGMENT), DATA)
     | dict.fromkeys((Kind.DIGESTS, Kind.LISTING, Kind.WANT, Kind.RECORDS, Kind.REPLAY), SYNC)
 )
+PORT: Final = 7701
+"""Of chapard, between nodes."""
+BABEL_PORT: Final = 6696
+"""UDP (RFC 8966, 4)."""
 HEADERS: Final = 42
 """Bytes of the Ethernet, IPv4 and UDP headers around every datagram."""
 MAX_MESSAGES: Final = 4096
 """Fragmented messages whose class is remembered; the oldest is forgotten."""
+_OLSR_PACKET: Final = 4
+"""Bytes before the first message of an OLSR packet (RFC 3626, 3.3)."""
+_OLSR_MESSAGE: Final = 12
+"""Bytes of the smallest one."""
+_OLSR_KINDS: Final[Mapping[int, str]] = MappingProxyType({kind: kind.name for kind in OlsrKind})
 _MAX_DATAGRAM: Final = 65507
 _HEADER_BYTES: Final = 3
 
@@ -50,6 +65,8 @@ class Label(NamedTuple):
 class Merge(NamedTuple):
     """What was sent in the seconds after a cut was healed."""
 
+    since: float
+    """When the cut was made."""
     t: float
     window: float
     sync_bytes: int
@@ -85,14 +102,24 @@ class Classifier:
         self._unpacker = msgpack.Unpacker(max_buffer_size=_MAX_DATAGRAM)
         self._start = 0
 
-    def label(self, payload: bytes) -> Label:
-        """What `payload` consists of; bytes that are no frames are garbage."""
+    def label(self, payload: bytes, headers: int = HEADERS) -> Label:
+        """What `payload` consists of, with the bytes around it; bytes that are no frames are garbage."""
         try:
             pieces = self._pieces(payload)
         except (ValueError, IndexError, msgpack.UnpackException):
             self._unpacker, self._start = msgpack.Unpacker(max_buffer_size=_MAX_DATAGRAM), 0
-            return Label((Share(GARBAGE, GARBAGE, len(payload) + HEADERS),), GARBAGE)
-        return _with_headers(pieces)
+            return whole(GARBAGE, GARBAGE, len(payload) + headers)
+        return _with_headers(pieces, headers)
+
+    def label_for(self, port: int, payload: bytes, headers: int) -> Label:
+        """What a UDP datagram to this port consists of."""
+        if port == PORT:
+            return self.label(payload, headers)
+        if port == OLSR_PORT:
+            return olsr_label(payload, headers)
+        if port == BABEL_PORT:
+            return whole("BABEL", ROUTING, len(payload) + headers)
+        return whole("UDP", OTHER, len(payload) + headers)
 
     def _pieces(self, payload: bytes) -> list[Share]:
         unpacker, offset = self._unpacker, self._start
@@ -127,10 +154,33 @@ class Classifier:
         return self._messages.get((sender, message), DATA)
 
 
-def _with_headers(shares: list[Share]) -> Label:
+def whole(kind: str, traffic_class: str, size: int) -> Label:
+    """Of what is one thing, headers and all."""
+    return Label((Share(kind, traffic_class, size),), traffic_class)
+
+
+def olsr_label(payload: bytes, headers: int = HEADERS) -> Label:
+    """What an OLSR packet consists of. The packet's headers are charged to its first message.
+
+    Messages that our agents do not know are told apart by their number; from where there is no message, it is garbage.
+    """
+    shares: list[Share] = []
+    place, extra = _OLSR_PACKET, headers + _OLSR_PACKET
+    while place < len(payload):
+        size = int.from_bytes(payload[place + 2 : place + 4], "big")
+        if not _OLSR_MESSAGE <= size <= len(payload) - place:
+            break
+        kind = payload[place]
+        shares.append(Share(_OLSR_KINDS.get(kind, f"OLSR {kind}"), ROUTING, size + extra))
+        place, extra = place + size, 0
+    rest = len(payload) + headers - sum(share.bytes for share in shares)
+    return Label((*shares, Share(GARBAGE, ROUTING, rest)) if rest else tuple(shares), ROUTING)
+
+
+def _with_headers(shares: list[Share], headers: int) -> Label:
     bearer = next((place for place, share in enumerate(shares) if share.traffic_class == DATA), None)
     if bearer is None:  # the numbering of a datagram is not what it was sent for
         bearer = next((place for place, share in enumerate(shares) if share.kind != Kind.LINK.name), 0)
     charged = shares[bearer]
-    shares[bearer] = charged._replace(bytes=charged.bytes + HEADERS)
+    shares[bearer] = charged._replace(bytes=charged.bytes + headers)
     return Label(tuple(shares), charged.traffic_class)

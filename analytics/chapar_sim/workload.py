@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
 from chapar.event import later, peek_id
 from chapar.session import ClientSession, Deliver, Receipt, Refused
@@ -206,18 +206,41 @@ def build(
 
 
 def enact(
-    scenario: Scenario, seed: int, schedule: Schedule, make: Callable[[str, int], AnyActor]
+    scenario: Scenario,
+    seed: int,
+    schedule: Schedule,
+    make: Callable[[str, int], AnyActor],
+    *,
+    node: int | None = None,
 ) -> dict[str, AnyActor]:
-    """The clients of a scenario, each made from its name and its home, with everything they will do scheduled."""
-    hosts = [spec.index for spec in scenario.nodes if spec.chapard]
+    """The clients of a scenario, each made from its name and its home, with everything they will do scheduled.
+
+    With `node`, only the clients that live there: they do what they do among all.
+    """
     actors = {}
+    for role in cast_of(scenario, seed):
+        if node in {None, role.home}:
+            actor = actors[role.name] = make(role.name, role.home)
+            _Script(actor, role.spec, scenario.active, schedule, f"{seed}/client/{role.name}").begin()
+    return actors
+
+
+class Role(NamedTuple):
+    """One client of a scenario."""
+
+    name: str
+    home: int
+    spec: ClientSpec
+
+
+def cast_of(scenario: Scenario, seed: int) -> list[Role]:
+    """All clients of a scenario, and where each of them lives."""
+    hosts = [spec.index for spec in scenario.nodes if spec.chapard]
+    cast = []
     for spec in scenario.clients:
         homes = _homes(spec, hosts, seed)
-        for home in homes:
-            name = spec.name if len(homes) == 1 else f"{spec.name}-{home}"
-            actor = actors[name] = make(name, home)
-            _Script(actor, spec, scenario.active, schedule, f"{seed}/client/{name}").begin()
-    return actors
+        cast += [Role(spec.name if len(homes) == 1 else f"{spec.name}-{home}", home, spec) for home in homes]
+    return cast
 
 
 def _homes(spec: ClientSpec, hosts: list[int], seed: int) -> list[int]:
@@ -227,7 +250,10 @@ def _homes(spec: ClientSpec, hosts: list[int], seed: int) -> list[int]:
 
 
 class _Script:
-    """What one client will do, each strand with chances of its own."""
+    """What one client will do, each strand with chances of its own.
+
+    What follows another action is reckoned from when that was due, for a clock of the wall comes to everything late.
+    """
 
     def __init__(self, client: Actor, spec: ClientSpec, active: float, clock: Schedule, seed: str) -> None:
         self._client = client
@@ -251,42 +277,42 @@ class _Script:
         for time, on in spec.schedule:
             self._clock.at(time, self._client.go_on if on else self._client.go_off)
         if spec.on:
-            self._turn(spec, rng, on=spec.starts_on)
+            self._turn(spec, rng, 0.0, on=spec.starts_on)
             self._clock.at(self._active, self._client.go_on)
 
-    def _turn(self, spec: PresenceSpec, rng: Random, *, on: bool) -> None:
+    def _turn(self, spec: PresenceSpec, rng: Random, since: float, *, on: bool) -> None:
         """Stay as it is for one period, then turn."""
         mean = spec.on if on else spec.off
-        time = self._clock.now + (mean if spec.law == "fixed" else rng.expovariate(1 / mean))
+        time = since + (mean if spec.law == "fixed" else rng.expovariate(1 / mean))
         if time < self._active:
-            self._clock.at(time, partial(self._turned, spec, rng, on=not on))
+            self._clock.at(time, partial(self._turned, spec, rng, time, on=not on))
 
-    def _turned(self, spec: PresenceSpec, rng: Random, *, on: bool) -> None:
+    def _turned(self, spec: PresenceSpec, rng: Random, due: float, *, on: bool) -> None:
         if on:
             self._client.go_on()
         else:
             self._client.go_off()
-        self._turn(spec, rng, on=on)
+        self._turn(spec, rng, due, on=on)
 
     # Subscriptions
 
     def _subscribe(self, spec: SubscribeSpec, rng: Random) -> None:
         stop = self._active if spec.stop is None else spec.stop
-        self._clock.at(spec.start, partial(self._subscribed, spec, rng, stop))
+        self._clock.at(spec.start, partial(self._subscribed, spec, rng, stop, spec.start))
 
-    def _subscribed(self, spec: SubscribeSpec, rng: Random, stop: float) -> None:
+    def _subscribed(self, spec: SubscribeSpec, rng: Random, stop: float, due: float) -> None:
         number = self._client.subscribe(spec.filter)
-        end = self._clock.now + rng.expovariate(1 / spec.hold) if spec.hold else stop
+        end = due + rng.expovariate(1 / spec.hold) if spec.hold else stop
         if spec.hold and end < stop:
-            self._clock.at(end, partial(self._unsubscribed, spec, rng, stop, number))
+            self._clock.at(end, partial(self._unsubscribed, spec, rng, stop, end, number))
         elif spec.stop is not None:
             self._clock.at(stop, partial(self._client.unsubscribe, number))
 
-    def _unsubscribed(self, spec: SubscribeSpec, rng: Random, stop: float, number: int) -> None:
+    def _unsubscribed(self, spec: SubscribeSpec, rng: Random, stop: float, due: float, number: int) -> None:
         self._client.unsubscribe(number)
-        again = self._clock.now + rng.expovariate(1 / spec.gap)
+        again = due + rng.expovariate(1 / spec.gap)
         if again < stop:
-            self._clock.at(again, partial(self._subscribed, spec, rng, stop))
+            self._clock.at(again, partial(self._subscribed, spec, rng, stop, again))
 
     # Publications
 
@@ -301,12 +327,12 @@ class _Script:
     def _publish_at(self, time: float, spec: PublishSpec, rng: Random, count: int) -> None:
         stop = self._active if spec.stop is None else min(spec.stop, self._active)
         if time < stop and (spec.count is None or count <= spec.count):
-            self._clock.at(time, partial(self._publish_next, spec, rng, count))
+            self._clock.at(time, partial(self._publish_next, spec, rng, count, time))
 
-    def _publish_next(self, spec: PublishSpec, rng: Random, count: int) -> None:
+    def _publish_next(self, spec: PublishSpec, rng: Random, count: int, due: float) -> None:
         self._publish_one(spec, rng)
         gap = rng.expovariate(spec.rate) if spec.rate else spec.every
-        self._publish_at(self._clock.now + gap, spec, rng, count + 1)
+        self._publish_at(due + gap, spec, rng, count + 1)
 
     def _publish_one(self, spec: PublishSpec, rng: Random) -> None:
         attributes = {name: _draw(value, rng) for name, value in spec.attributes}

@@ -6,17 +6,19 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
 
+from chapar_olsr.agent.messages import PORT as OLSR_PORT
 from chapar_sim import workload
+from chapar_sim.agents import Agents
 from chapar_sim.clock import Clock
 from chapar_sim.daemon import Daemon
 from chapar_sim.datasets import Recorder
 from chapar_sim.faults import Faults
+from chapar_sim.ground import Ground
 from chapar_sim.ip import Ip
-from chapar_sim.links import Links, Position
-from chapar_sim.mobility import Mobility
-from chapar_sim.routing import Routing
-from chapar_sim.terrain import RANGE
-from chapar_sim.trace import Connectivity, Trace
+from chapar_sim.merges import watch_merge
+from chapar_sim.mischief import Mischief
+from chapar_sim.routing import Routing, RoutingDaemons
+from chapar_sim.trace import Reroute, Trace
 from chapar_sim.workload import LOOPBACK, RECONNECT
 from chapard.core.node import Node
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from chapar.session import Message, Request
     from chapar_olsr.view import RouteView
     from chapar_sim.daemon import NodeFactory
+    from chapar_sim.links import Pairs
     from chapar_sim.scenario import Scenario
 
 PROGRESS_STEPS = 400
@@ -51,13 +54,19 @@ class World:
         self.clock = Clock()
         self.trace = Trace()
         nodes = [spec.index for spec in scenario.nodes]
-        dead = frozenset((link.a, link.b) for link in scenario.radio.links if link.loss >= 1)
-        self.links = Links(scenario.topology, nodes, dead)
-        self._mobility = Mobility(scenario, self.seed) if scenario.topology.kind == RANGE else None
-        self.routing = Routing(scenario.routes, self.clock, nodes, self._random("routing"), self._view_changed)
+        self.ground = Ground(scenario, self.seed, self.clock, self.trace, self._links_changed)
+        self.links = self.ground.links
+        routes, agents = scenario.routes, None
+        if routes.has_agents:
+            agents = Agents(routes, self.seed, self.clock, nodes, self._send_olsr, self._rerouted)
+        self.routing: RoutingDaemons = agents or Routing(
+            routes, self.clock, nodes, self._random("routing"), self._view_changed
+        )
         self.ip = Ip(
             scenario.radio, self.clock, self.links, self.routing, self._random("radio"), self.trace, self.deliver
         )
+        if agents is not None:
+            self.ip.listen(OLSR_PORT, agents.datagram_received)
         config = scenario.daemon_config()
         recorder = Recorder(self.trace, scenario.name) if record_rows else None
         self._daemons = {
@@ -66,7 +75,7 @@ class World:
             if spec.chapard
         }
         self._clients = workload.build(scenario, self.seed, config.keep_alive, self.clock, self.trace, self)
-        self._faults = Faults(self, self.seed)
+        self._faults = Faults(self, Mischief(self, self.seed).kinds)
 
     def run(self, progress: Callable[[float], None] | None = None) -> Trace:
         """Let everything happen. `progress` is called now and then with the virtual time."""
@@ -82,48 +91,17 @@ class World:
         return self.trace
 
     def _begin(self) -> None:
-        if self._mobility is not None:
-            self.links.place(self._mobility.positions)
-        self.links.refresh()
-        self.trace.connectivity.append(Connectivity(0.0, self.links.pairs))
+        self.ground.lay()
         self.routing.start(self.links.pairs)
         for daemon in self._daemons.values():
             daemon.start()
         self._faults.schedule(self.scenario.faults)
-        if self._mobility is not None and self._mobility.moves:
-            self.clock.after(self.scenario.mobility.step, self._step)
+        self.ground.set_moving()
         if self.scenario.snapshot_every:
             self.clock.after(self.scenario.snapshot_every, self._look_regularly)
 
     def _random(self, purpose: str) -> Random:
         return Random(f"{self.seed}/{purpose}")
-
-    # Links and positions
-
-    def links_changed(self) -> None:
-        """Something about the links may have changed; everyone concerned learns of it in time."""
-        if self.links.refresh():
-            self.disturbed()
-            self.trace.connectivity.append(Connectivity(self.clock.now, self.links.pairs))
-            self.routing.links_changed(self.links.pairs)
-
-    def move(self, node: int, position: Position) -> None:
-        """Carry a node to another place."""
-        assert self._mobility is not None, "the scenario has been checked: nodes have positions"
-        self._mobility.put(node, self.clock.now, position)
-        self._placed()
-
-    def _step(self) -> None:
-        assert self._mobility is not None, "only moving nodes step"
-        if self.clock.now <= self.scenario.active:
-            self._mobility.advance(self.clock.now)
-            self._placed()
-            self.clock.after(self.scenario.mobility.step, self._step)
-
-    def _placed(self) -> None:
-        assert self._mobility is not None, "only nodes with positions are placed"
-        self.links.place(self._mobility.positions)
-        self.links_changed()
 
     # What daemons, clients and faults need of the world
 
@@ -134,6 +112,25 @@ class World:
     def disturbed(self) -> None:
         """Something from outside happened just now."""
         self.trace.quiet_since = self.clock.now
+
+    def _links_changed(self, pairs: Pairs) -> None:
+        self.routing.links_changed(pairs)
+
+    def healed(self, since: float) -> None:
+        """A cut that was there since `since` has ended: what the merge costs is of interest."""
+        watch_merge(self.trace, self.clock, since, self.scenario.duration)
+
+    def power(self, node: int, *, on: bool) -> None:
+        """The routing daemon of a node ends, or starts, with the node."""
+        if on:
+            self.routing.wake(node)
+        else:
+            self.routing.forget(node)
+
+    def set_duplicate(self, probability: float) -> float:
+        """Have frames heard twice with this probability; returns what it was."""
+        before, self.ip.radio.duplicate = self.ip.radio.duplicate, probability
+        return before
 
     def send(self, source: int, to: int | None, payload: bytes) -> None:
         self.ip.send(source, to, payload)
@@ -165,6 +162,13 @@ class World:
             if client.home == node:
                 notice = client.daemon_up if up else client.daemon_down
                 self.clock.after(RECONNECT if up else LOOPBACK, notice)
+
+    def _send_olsr(self, node: int, packet: bytes) -> None:
+        self.ip.broadcast_olsr(node, packet)
+
+    def _rerouted(self, node: int) -> None:
+        self.trace.reroutes.append(Reroute(self.clock.now, node))
+        self._view_changed(node)
 
     def _view_changed(self, node: int) -> None:
         if node in self._daemons:

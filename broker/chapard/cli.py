@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 from chapard import log
 from chapard.daemon import VERSION, Daemon
 from chapard.disk import DiskError
+from chapard.place import unused
 from chapard.routes import RoutesError, source_of
-from chapard.settings import SettingsError
+from chapard.settings import LIVE_SOURCES, SettingsError
 from chapard.settings_file import load
 from chapard.transport import StartError
 
@@ -29,11 +30,12 @@ examples:
   chapard --config my.toml                   with the settings of a file
   chapard --config my.toml --check           is the file good? what would be used?
   chapard --set log.level=debug              one setting on top of the file; again for more
-  chapard --set node.address=10.66.0.3 --set 'node.prefixes=["10.66.0.0/24"]' --set 'mesh.interfaces=["wlan0"]'
-                                             node 3 of a mesh, without a file
+  chapard --set routes.source=embedded       one node of a mesh: finds its radios and speaks OLSR to its neighbours
+  chapard --set routes.source=olsrd --set 'mesh.interfaces=["wlan0"]'
+                                             the same with the routes of the olsrd that runs here
 
 Without --config, the file that CHAPARD_CONFIG names is read, else /etc/chapar/chapard.toml if there is one.
-SIGHUP reads the file again and applies log.* and routes.*; SIGTERM stops in good order.
+SIGHUP reads the file again and applies log.*, routes.* and olsr.*; SIGTERM stops in good order.
 
 exit codes: 0 stopped as asked, 1 could not start or go on, 2 wrong usage or configuration
 """
@@ -76,17 +78,14 @@ def _parser() -> argparse.ArgumentParser:
 
 def _check(settings: Settings) -> int:
     """Print what would be used. A routes file is read too: a daemon would not start without it."""
-    source = source_of(
-        settings.routes.source, settings.routes.file, index=settings.index, nodes=settings.protocol.nodes
-    )
-    if source.view is None:
-        source.load()
+    source_of(settings)
     values = {
         "node.index": settings.index,
         "node.address": settings.node.address,
+        "node.prefixes": ", ".join(settings.node.prefixes) or "none",
         "node.state_dir": settings.node.state_dir if settings.node.durable else "none (node.durable is false)",
         "mesh.port": settings.mesh.port,
-        "mesh.interfaces": ", ".join(settings.mesh.interfaces) or "none (broadcasts go to each neighbour in turn)",
+        "mesh.interfaces": _interfaces(settings),
         "clients.listen": settings.clients.listen,
         "http.listen": settings.http.listen or "off",
         "routes.source": settings.routes.source,
@@ -95,6 +94,12 @@ def _check(settings: Settings) -> int:
     lines = [f"  {key:<16} {value}" for key, value in values.items()]
     sys.stdout.write("\n".join(["configuration ok", *lines, ""]))
     return 0
+
+
+def _interfaces(settings: Settings) -> str:
+    named = ", ".join(settings.mesh.interfaces) or "none (broadcasts go to each neighbour in turn)"
+    others = unused(settings.mesh.interfaces) if settings.routes.source in LIVE_SOURCES else []
+    return f"{named}; not used: {', '.join(others)}" if others else named
 
 
 def _run(settings: Settings, read: Callable[[], Settings]) -> int:

@@ -25,17 +25,19 @@ from chapard.driver import Driver
 from chapard.housekeeping import Housekeeping
 from chapard.http import HttpServer
 from chapard.metrics import Metrics
-from chapard.routes import RoutesError, source_of
-from chapard.settings import SettingsError, live_changes
+from chapard.place import unused
+from chapard.routes import STARTING, RoutesError, fault_counts, source_of
+from chapard.settings import LIVE_SOURCES, SettingsError, live_changes
 from chapard.status import Port, Surroundings, pages
 from chapard.systemd import Notifier
-from chapard.transport import refusal
+from chapard.transport import StartError, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable
 
+    from chapard.core.topology import RouteView
     from chapard.routes import RouteSource
-    from chapard.settings import RoutesSettings, Settings
+    from chapard.settings import Settings
     from chapard.transport import Address, Transport
 
 INCARNATION: Final = "incarnation"
@@ -44,6 +46,10 @@ DISK_PATIENCE: Final = 4.0
 """Seconds to wait for the disk: at the start, for the answers that depend on it at the end, and to close it."""
 STOP_PATIENCE: Final = 10.0
 """Seconds for the node to hand over what it holds."""
+FIRST_VIEW_PATIENCE: Final = 1.0
+"""Seconds to wait for the first routes: a node that has neighbours need not begin as one that is alone."""
+ROUTES_PATIENCE: Final = 2.0
+"""Seconds for a source of routes to let go of its sockets, and of the routes that it gave to the kernel."""
 
 _log = logging.getLogger(__name__)
 
@@ -107,6 +113,7 @@ class Daemon:
             raise
         self._housekeeping = Housekeeping(self.driver, self._disk, self._notifier)
         self._notifier.ready()
+        self._tell_place()
         log.event(
             _log, logging.INFO, "ready", node=self.driver.node.index, incarnation=self.driver.node.station.incarnation,
             mesh=_shown(self.mesh_address), clients=_shown(self.client_address), routes=self._routes.name,
@@ -115,7 +122,7 @@ class Daemon:
 
     async def _open(self) -> None:
         settings = self.settings
-        self._routes = self._route_source(settings.routes)
+        self._routes = source_of(settings)
         saved: dict[str, bytes] = {}
         if settings.node.durable:
             self._disk = Disk.open(settings.node.state_dir)
@@ -132,7 +139,8 @@ class Daemon:
         for complaint in sorted(complaints):
             log.event(_log, logging.WARNING, "small socket buffer", detail=complaint)
         await self._open_http(node)
-        self._follow_routes()
+        self._routing = self._spawn(self._routes.run(self._on_view))
+        await self._first_view()
         self.driver.wake()
 
     async def _keep_incarnation(self, incarnation: int) -> None:
@@ -161,7 +169,7 @@ class Daemon:
         if listen is None:
             return
         metrics = Metrics(node, self.surroundings)
-        http = HttpServer({**pages(node, self.surroundings, self._clock), "/metrics": metrics.page})
+        http = HttpServer({**pages(node, self.driver.ledger, self.surroundings, self._clock), "/metrics": metrics.page})
         try:
             await http.start(listen.host, listen.port)
         except OSError as error:
@@ -170,18 +178,44 @@ class Daemon:
 
     # Routes
 
-    def _route_source(self, settings: RoutesSettings) -> RouteSource:
-        source = source_of(
-            settings.source, settings.file, index=self.settings.index, nodes=self.settings.protocol.nodes
-        )
-        if source.view is None:
-            source.load()
-        return source
+    def _tell_place(self) -> None:
+        """Where this node is, which may be nowhere in the settings; and what else could have been."""
+        settings = self.settings
+        if settings.routes.source in LIVE_SOURCES:
+            log.event(
+                _log, logging.INFO, "place in the mesh", node=settings.index, address=settings.node.address,
+                prefixes=",".join(settings.node.prefixes), interfaces=",".join(settings.mesh.interfaces) or "none",
+                not_used=", ".join(unused(settings.mesh.interfaces)) or "none",
+            )  # fmt: skip
 
-    def _follow_routes(self) -> None:
-        if self._routes.view is not None:
-            self.driver.route_changed(self._routes.view)
-        self._routing = self._spawn(self._routes.run(self.driver.route_changed))
+    def _on_view(self, view: RouteView) -> None:
+        """Take a view. What a source has before its first answer is none: until then the last one's view stands."""
+        if self._routes.version > 0:
+            self.driver.route_changed(view)
+
+    async def _first_view(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_VIEW_PATIENCE):
+                while self._routes.state == STARTING:
+                    await asyncio.sleep(0.01)
+
+    def _change_routes(self, settings: Settings) -> None:
+        before, self._routes = self._routing, source_of(settings)
+        self._routing = self._spawn(self._follow(self._routes, settings.routes.max_age, before))
+
+    async def _follow(self, source: RouteSource, max_age: float, before: asyncio.Task[None] | None) -> None:
+        """Run a source once the one before has let go of its sockets, which may be the same."""
+        await _end(before)
+        lapsing = asyncio.get_running_loop().call_later(max_age, self._lapse, source)
+        try:
+            await source.run(self._on_view)
+        finally:
+            lapsing.cancel()
+
+    def _lapse(self, source: RouteSource) -> None:
+        """The view of the source before has aged, and this one has not answered yet: nobody is known any more."""
+        if source.version == 0:
+            self.driver.route_changed(source.view)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -229,29 +263,24 @@ class Daemon:
             return
         try:
             new = self._reload()
-        except SettingsError as error:
+        except (SettingsError, StartError) as error:
             log.event(_log, logging.ERROR, "not reloaded: wrong configuration", detail=error)
             return
         live, waiting = live_changes(self.settings, new)
-        try:
-            if any(key.startswith("routes.") for key in live):
-                self._change_routes(new.routes)
-        except RoutesError as error:
-            log.event(_log, logging.ERROR, "not reloaded: no routes", detail=error)
-            return
+        changed = replace(self.settings, log=new.log)
+        if any(key.startswith(("routes.", "olsr.")) for key in live):
+            changed = replace(changed, routes=new.routes, olsr=new.olsr)
+            try:
+                self._change_routes(changed)
+            except (RoutesError, StartError) as error:
+                log.event(_log, logging.ERROR, "not reloaded: no routes", detail=error)
+                return
         if new.log != self.settings.log:
             log.configure(sys.stderr, new.log.level, new.log.format)
-        self.settings = replace(self.settings, log=new.log, routes=new.routes)
+        self.settings = changed
         log.event(_log, logging.INFO, "reloaded", changed=",".join(live) or "nothing")
         if waiting:
             log.event(_log, logging.WARNING, "needs a restart", keys=",".join(waiting))
-
-    def _change_routes(self, settings: RoutesSettings) -> None:
-        source = self._route_source(settings)
-        if self._routing is not None:
-            self._routing.cancel()
-        self._routes = source
-        self._follow_routes()
 
     async def stop(self) -> None:
         """Check out, say goodbye, have everything on the disk, close. A second call does nothing."""
@@ -280,8 +309,7 @@ class Daemon:
         """Let go of everything that is open; whether everything is on the disk."""
         if self._housekeeping is not None:
             self._housekeeping.close()
-        if self._routing is not None:
-            self._routing.cancel()
+        await _end(self._routing)
         if self._http is not None:
             await self._http.close()
         if self._driver is not None:
@@ -296,7 +324,7 @@ class Daemon:
 
     def surroundings(self) -> Surroundings:
         """What is around the node, for the pages."""
-        driver, disk = self.driver, self._disk
+        driver, disk, routes = self.driver, self._disk, self._routes
         return Surroundings(
             version=VERSION,
             address=self.settings.node.address,
@@ -304,15 +332,25 @@ class Daemon:
             is_durable=disk is not None,
             disk_fault=disk.fault() if disk is not None else None,
             disk_pending=disk.pending() if disk is not None else 0,
-            route_source=self._routes.name,
-            route_state=self._routes.state,
-            route_version=self._routes.version,
+            route_source=routes.name,
+            route_state=routes.state,
+            route_version=routes.version,
+            route_faults=fault_counts(routes),
+            two_hop=routes.view.two_hop,
+            quality=routes.view.quality,
             mesh=_port(driver.mesh.transports, driver.mesh.strangers, driver.mesh.unaddressed),
             clients=_port(driver.clients.transports, driver.clients.malformed, driver.clients.unanswered),
             faults=driver.faults,
             http_refused=self._http.refused if self._http is not None else 0,
             trouble="stopping" if self._is_stopping else None,
         )
+
+
+async def _end(routing: asyncio.Task[None] | None) -> None:
+    """End a source that runs, and wait until it has let go of everything."""
+    if routing is not None:
+        routing.cancel()
+        await asyncio.wait([routing], timeout=ROUTES_PATIENCE)
 
 
 def _port(transports: Iterable[Transport], malformed: int, unaddressed: int) -> Port:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 from chapar.session import Subscribed
 from chapard import log
 from chapard.clients import ClientPort
-from chapard.core.effects import Answer, RoleRow, Save, SessionRow, Settle, Transmit
+from chapard.core.effects import Answer, Drop, Loss, RoleRow, Save, SessionRow, Settle, Transmit
+from chapard.ledger import Ledger
 from chapard.mesh import Mesh
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Driver:
         """After `stop`: the node has nothing left to do."""
         self.given_up = asyncio.Event()
         """The core makes too many mistakes to go on."""
+        self.ledger = Ledger(node.index)
         self.faults = 0
         """Mistakes of the core since the start."""
         self._clock = clock
@@ -121,6 +123,8 @@ class Driver:
                 settle = effect
             elif isinstance(effect, (SessionRow, RoleRow)):
                 self._note(effect)
+            elif isinstance(effect, (Loss, Drop)):
+                self.ledger.note(effect, self._clock())
         if saves or held or settle:
             self._save(saves, held, settle)
 

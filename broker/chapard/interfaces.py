@@ -1,10 +1,11 @@
-"""What the kernel knows of a network interface: its addresses, and where a broadcast on it goes."""
+"""What the kernel knows of network interfaces: which there are, their addresses, and where a broadcast on one goes."""
 
 from __future__ import annotations
 
 import fcntl
 import socket
 import struct
+import sys
 from ipaddress import IPv4Interface, IPv6Interface
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -17,9 +18,16 @@ EVERYBODY: Final = "255.255.255.255"
 POINT_TO_POINT: Final = 31
 """The shortest IPv4 prefix without a broadcast address of its own."""
 _IF_INET6: Final = Path("/proc/self/net/if_inet6")
+_DEVICES: Final = Path("/proc/self/net/dev")
 _INTERFACES: Final = Path("/sys/class/net")
-"""Files, as the service's sandbox has no netlink sockets."""
+"""Files, as a sandbox may have no netlink sockets."""
+_WIRELESS: Final = ("wireless", "phy80211")
+"""What a radio has in its folder there: the first with the older interface for drivers, the second with today's."""
 
+_IFF_UP: Final = 0x1
+_IFF_BROADCAST: Final = 0x2
+_IFF_LOOPBACK: Final = 0x8
+_SIOCGIFFLAGS: Final = 0x8913
 _SIOCGIFADDR: Final = 0x8915
 _SIOCGIFBRDADDR: Final = 0x8919
 _SIOCGIFNETMASK: Final = 0x891B
@@ -42,6 +50,30 @@ class Interface(NamedTuple):
     def everybody(self, port: int) -> Address:
         """Where a datagram goes that is for all neighbours."""
         return (self.broadcast, port) if self.address.version == 4 else (self.broadcast, port, 0, self.number)
+
+
+class Candidate(NamedTuple):
+    """An interface that a mesh could use: up, no loopback, able to broadcast, with an IPv4 address."""
+
+    interface: Interface
+    is_wireless: bool
+
+
+def candidates() -> list[Candidate]:
+    """Those of this machine, in the kernel's order."""
+    found = []
+    for name in names_in(_DEVICES.read_text()):
+        flags, address = _flags(name), _ipv4_address(name)
+        if address is not None and flags & (_IFF_UP | _IFF_BROADCAST | _IFF_LOOPBACK) == _IFF_UP | _IFF_BROADCAST:
+            number = socket.if_nametoindex(name)
+            is_wireless = any((_INTERFACES / name / each).exists() for each in _WIRELESS)
+            found.append(Candidate(Interface(name, number, address, _broadcast(name, address)), is_wireless))
+    return sorted(found, key=lambda each: each.interface.number)
+
+
+def names_in(table: str) -> list[str]:
+    """The interfaces in the kernel's table of them, which has two lines of headings."""
+    return [line.rpartition(":")[0].strip() for line in table.splitlines()[2:] if ":" in line]
 
 
 def interfaces_named(name: str) -> list[Interface]:
@@ -89,10 +121,20 @@ def _ipv4_address(name: str) -> IPv4Interface | None:
 
 def _ask(name: str, question: int) -> str | None:
     """An IPv4 address from the kernel's record of an interface; None if it has none."""
+    answer = _record(name, question)
+    return None if answer is None else socket.inet_ntoa(answer[20:24])
+
+
+def _flags(name: str) -> int:
+    answer = _record(name, _SIOCGIFFLAGS)
+    return 0 if answer is None else int.from_bytes(answer[16:18], sys.byteorder)
+
+
+def _record(name: str, question: int) -> bytes | None:
+    """What the kernel answers to a question about an interface: a struct ifreq; None if it refuses."""
     request = _IFREQ.pack(name.encode()[:_NAME_BYTES])
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         try:
-            answer = fcntl.ioctl(asking.fileno(), question, request)
+            return fcntl.ioctl(asking.fileno(), question, request)
         except OSError:
             return None
-    return socket.inet_ntoa(answer[20:24])

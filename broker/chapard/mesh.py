@@ -18,7 +18,7 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from chapard.addresses import AddressError
-from chapard.interfaces import interfaces_named
+from chapard.place import interface_of
 from chapard.transport import DgramTransport, StartError, bind, set_buffers, udp_socket
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Mesh:
             self._port = link.transport.address[1]
             self._links.append(link)
         for name in settings.interfaces:
-            await self._open_interface(settings, self._choose(name, address))
+            await self._open_interface(settings, interface_of(name, self._addresses, self._index, address))
 
     @property
     def address(self) -> Address:
@@ -131,20 +131,6 @@ class Mesh:
             self._receive(data, index)
 
     # Opening
-
-    def _choose(self, name: str, preferred: str) -> Interface:
-        """The address of an interface that the other nodes know this node by."""
-        found = interfaces_named(name)
-        version = ip_address(preferred).version
-        found.sort(key=lambda each: each.address.version != version)
-        for each in found:
-            if self._addresses.index_of(str(each.address.ip)) == self._index:
-                return each
-        has = ", ".join(str(each.address) for each in found) or "none"
-        raise StartError(
-            f"mesh.interfaces: {name} has no address that is node {self._index}'s in {self._addresses.where()} "
-            f"(it has {has}); give it one, or set node.map"
-        )
 
     async def _open_interface(self, settings: MeshSettings, interface: Interface) -> None:
         """IPv4 needs one socket. With IPv6 a second one hears the group, as the first gives datagrams their source."""

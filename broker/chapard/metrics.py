@@ -2,7 +2,7 @@
 
 Nothing is counted for its sake: a collector reads, when the page is asked for, what the node and the sockets count
 anyway. Each daemon has a registry of its own, so that two live in one process. Every label takes few values, fixed
-in the code (reasons, roles, tables, ports, directions): no peer, client, event or filter becomes a series.
+in the code (reasons, roles, tables, ports, directions, kinds): no peer, client, event or filter becomes a series.
 
 A page costs 0.7 ms, 1.3 ms at worst, at a node with 100 000 filters of 256 homes, 4096 memorised events and 256
 sessions: only homes and sessions are walked, the rest is `len` and sums that the tables keep.
@@ -17,7 +17,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamil
 
 from chapard.core.effects import Reason
 from chapard.core.roles import Role
-from chapard.routes import OK
+from chapard.routes import FAULT_KINDS, OK
 from chapard.status import filters_held
 
 if TYPE_CHECKING:
@@ -119,6 +119,9 @@ def _rest(node: Node, around: Surroundings) -> Iterator[Metric]:
     yield _gauge("route_destinations", "Nodes that routing can reach.", len(node.station.view.routes))
     yield _gauge("route_neighbours", "Nodes that routing sees one hop away.", len(node.station.view.neighbours))
     yield _gauge("route_source_up", "1 if the source of routes supplies them.", around.route_state == OK)
+    yield _gauge("route_version", "Views that the source of routes has supplied.", around.route_version)
+    faults = {kind: around.route_faults.get(kind, 0) for kind in FAULT_KINDS}
+    yield _counters("route_faults", "What was wrong with what the source of routes said.", "kind", faults)
     yield _counter("faults", "Mistakes in chapard itself: please report them.", around.faults)
     yield _counter("http_refused", "HTTP connections turned away: too many at a time.", around.http_refused)
 

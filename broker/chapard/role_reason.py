@@ -47,6 +47,8 @@ def _appointed(node: Node, why: Why) -> str:
             return f"all nodes hear each other, and it is among the {node.config.broker_min} elected"
         case Why.REPLICA:
             return f"there is one relay only, {_named(node.station.relays)}, and it keeps a second copy of its tables"
+        case Why.BRIDGE:
+            return f"it hears {_named(node.station.strangers())}, to which there is no route yet"
         case Why.ORPHAN:
             return f"it found no broker within {node.config.orphan_patience:g} s, so it serves itself"
         case Why.NONE:

@@ -1,40 +1,59 @@
 """Where route views come from: the one module of the daemon that knows the route adapter.
 
-A source runs as a task and hands every new view to the daemon; the daemon knows none of its ways. `StaticRoutes` is a
-file that is read again when it changes. Once a second its mtime, size and inode are looked at (2 µs); only a change is
-read and parsed, in a thread, as the edges of a large network take longer than a loop turn may (0.2 s for 20 000 edges).
-
-A source that fails keeps its last view: routes that were right a moment ago are better than none. Its state says so.
+A source runs as a task and hands every new view to the daemon; the daemon knows none of its ways. Whatever happens to
+it, the daemon goes on: the last view stands for a while, and then the node serves alone. A file written by hand does
+not become untrue because it cannot be read any more, so its last view stands for ever.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from stat import S_ISREG
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
-from chapar_olsr.static import StaticRoutesError, parse
-from chapar_olsr.view import RouteView as StaticView
-from chapard.log import event
+from chapar.endpoint import Endpoint
+from chapar_olsr.agent.config import IPV4_BYTES, IPV6_BYTES, AgentConfig, ConfigError
+from chapar_olsr.babeld import BabeldSource
+from chapar_olsr.embedded import EmbeddedSource
+from chapar_olsr.faults import Fault, Faults
+from chapar_olsr.interfaces import MANET_ROUTERS, OlsrInterface
+from chapar_olsr.kernel import KernelSource
+from chapar_olsr.live import OK, STARTING, LiveRoutes
+from chapar_olsr.olsrd import OlsrdSource
+from chapar_olsr.olsrd2 import Olsrd2Source
+from chapar_olsr.source import Identity, SourceError
+from chapar_olsr.static_file import StaticSource
+from chapar_olsr.view import RouteView
+from chapard.place import interface_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterable
 
-    from chapard.core.topology import RouteView
+    from chapar_olsr.source import Source
+    from chapard.interfaces import Interface
+    from chapard.settings import Settings
 
-OK: Final = "ok"
-"""The state of a source whose view is what it supplies now; any other state is a sentence."""
-POLL_SECONDS: Final = 1.0
-MAX_FILE_BYTES: Final = 4 * 1024 * 1024
-"""Bytes of a routes file: ten times the edges of the largest network."""
+__all__ = [
+    "FAULT_KINDS",
+    "OK",
+    "STARTING",
+    "NoRoutes",
+    "RouteSource",
+    "RoutesError",
+    "fault_counts",
+    "olsr_interfaces",
+    "source_of",
+]
 
-_log = logging.getLogger(__name__)
+OLSRD_SERVER: Final = "127.0.0.1:9090"
+OLSRD2_SERVER: Final = "127.0.0.1:1980"
+BABELD_SERVER: Final = "[::1]:33123"
+"""Where each answers unless it was told otherwise."""
+FAULT_KINDS: Final = tuple(map(str, Fault))
+"""What can be wrong with what a source says."""
 
 
 class RoutesError(Exception):
-    """There are no routes to start with; the message is one line that says what to do."""
+    """There is no source of routes to start with; the message is one line that says what to do."""
 
 
 class RouteSource(Protocol):
@@ -44,13 +63,15 @@ class RouteSource(Protocol):
     def name(self) -> str: ...
     @property
     def state(self) -> str:
-        """`OK`, or a sentence that says what is wrong."""
+        """`OK`, `STARTING`, or a sentence that says what is wrong."""
     @property
-    def view(self) -> RouteView | None:
-        """The last view, None before the first."""
+    def view(self) -> RouteView:
+        """The last view; that of a node alone before the first."""
     @property
     def version(self) -> int:
         """How many views there were."""
+    @property
+    def faults(self) -> Faults: ...
     async def run(self, on_view: Callable[[RouteView], None]) -> None:
         """Hand over the view there is and every later one that differs, until cancelled."""
 
@@ -58,126 +79,86 @@ class RouteSource(Protocol):
 class NoRoutes:
     """The source of a node that is alone."""
 
-    name = "none"
-    state = OK
-    version = 1
+    name: Final = "none"
+    state: Final = OK
+    version: Final = 1
 
-    def __init__(self, *, index: int) -> None:
-        self.view: RouteView = StaticView(index)
+    def __init__(self, index: int) -> None:
+        self.view = RouteView(index, version=self.version)
+        self.faults = Faults()
 
     async def run(self, on_view: Callable[[RouteView], None]) -> None:
         on_view(self.view)
         await asyncio.get_running_loop().create_future()
 
 
-class _Signature(NamedTuple):
-    """What tells that a file has changed, without reading it."""
-
-    inode: int
-    size: int
-    mtime_ns: int
-
-
-class _Reading(NamedTuple):
-    """A file as it was read: the view, or what is wrong with it."""
-
-    signature: _Signature
-    found: RouteView | str
-
-
-class StaticRoutes:
-    """A file written by hand, read again when it changes."""
-
-    name = "static"
-
-    def __init__(self, file: Path, *, index: int, nodes: int, every: float = POLL_SECONDS) -> None:
-        self.state = "starting"
-        self.view: RouteView | None = None
-        self.version = 0
-        self._file = file
-        self._index = index
-        self._nodes = nodes
-        self._every = every
-        self._signature: _Signature | None = None
-        """The file as it was when it was read; None if it could not be and is to be tried again."""
-
-    def load(self) -> None:
-        """Read the file before the daemon starts, or to check it. Raises RoutesError if it gives no view."""
+def source_of(settings: Settings) -> RouteSource:
+    """The source that the settings name. Raises RoutesError, or StartError if an interface is not as it should be."""
+    routes, index = settings.routes, settings.index
+    if routes.source == "none":
+        return NoRoutes(index)
+    if routes.source == "static":
+        source = StaticSource(routes.file, index=index, nodes=settings.protocol.nodes)
         try:
-            reading = self._reading()
-        except OSError as error:
-            raise RoutesError(self._no_file(error)) from None
-        if isinstance(reading.found, str):
-            raise RoutesError(f"{self._file}: {reading.found}")
-        self._took(reading)
-
-    async def run(self, on_view: Callable[[RouteView], None]) -> None:
-        told = None
-        while True:
-            await self.refresh()
-            if self.view is not None and self.view is not told:
-                told = self.view
-                on_view(told)
-            await asyncio.sleep(self._every)
-
-    async def refresh(self) -> None:
-        """Read the file if it is not as it was."""
-        try:
-            if _signature_of(self._file) != self._signature:
-                self._took(await asyncio.to_thread(self._reading))
-        except OSError as error:
-            self._signature = None
-            self._failed(self._no_file(error))
-
-    def _reading(self) -> _Reading:
-        # Looked at before it is read: whatever is written from here on is seen as a change.
-        signature = _signature_of(self._file)
-        with self._file.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-        if len(data) > MAX_FILE_BYTES:
-            return _Reading(signature, f"a routes file has at most {MAX_FILE_BYTES} bytes")
-        try:
-            return _Reading(signature, parse(data.decode(), index=self._index, nodes=self._nodes))
-        except UnicodeDecodeError:
-            return _Reading(signature, "this is not a text in UTF-8")
-        except StaticRoutesError as error:
-            return _Reading(signature, str(error))
-
-    def _took(self, reading: _Reading) -> None:
-        self._signature, found = reading
-        if isinstance(found, str):
-            self._failed(f"{self._file}: {found}")
-            return
-        is_news = found != self.view
-        if is_news:
-            self.view = found
-            self.version += 1
-        if is_news or self.state != OK:
-            self.state = OK
-            counts = {"neighbours": len(found.neighbours), "destinations": len(found.routes)}
-            event(_log, logging.INFO, "routes read", file=self._file, **counts)
-
-    def _failed(self, why: str) -> None:
-        state = f"down: {why}" if self.view is None else f"stale: {why}"
-        if state != self.state:
-            self.state = state
-            event(_log, logging.WARNING, "routes not read", state=state)
-
-    def _no_file(self, error: OSError) -> str:
-        return f"{self._file}: {error.strerror or error}; write it (neighbours = [2, 3]) or set routes.source to none"
+            source.load()
+        except SourceError as error:
+            raise RoutesError(str(error)) from None
+        return LiveRoutes(source, index=index, max_age=None)
+    return LiveRoutes(_live_source(settings), index=index, max_age=routes.max_age)
 
 
-def source_of(kind: str, file: Path, *, index: int, nodes: int) -> NoRoutes | StaticRoutes:
-    """The source that the configuration names."""
-    if kind == NoRoutes.name:
-        return NoRoutes(index=index)
-    assert kind == StaticRoutes.name, "the settings have been checked"
-    return StaticRoutes(file, index=index, nodes=nodes)
+def fault_counts(source: RouteSource) -> dict[str, int]:
+    """How often each kind of fault was met; those that never were are there too."""
+    return {str(kind): source.faults.counts[kind] for kind in Fault}
 
 
-def _signature_of(file: Path) -> _Signature:
-    status = file.stat()
-    if not S_ISREG(status.st_mode):  # reading from a pipe might never end
-        raise OSError(0, "not a regular file")
-    return _Signature(status.st_ino, status.st_size, status.st_mtime_ns)
+def _live_source(settings: Settings) -> Source:
+    kind, server = settings.routes.source, settings.routes.server
+    identity = Identity(settings.index, settings.node.address, settings.addresses().index_of)
+    match kind:
+        case "olsrd":
+            return OlsrdSource(identity, *Endpoint.parse(server or OLSRD_SERVER))
+        case "olsrd2":
+            return Olsrd2Source(identity, *Endpoint.parse(server or OLSRD2_SERVER))
+        case "babeld":
+            return BabeldSource(identity, server or BABELD_SERVER)
+        case "kernel":
+            return KernelSource(identity)
+        case _:
+            assert kind == "embedded", "the settings have been checked"
+            return _embedded(settings, identity)
 
+
+def _embedded(settings: Settings, identity: Identity) -> Source:
+    olsr, address = settings.olsr, settings.node.address
+    try:
+        config = AgentConfig(
+            address_bytes=IPV6_BYTES if ":" in address else IPV4_BYTES,
+            hello_interval=olsr.hello_interval,
+            tc_interval=olsr.tc_interval,
+            mid_interval=olsr.tc_interval,
+            willingness=olsr.willingness,
+            tc_redundancy=olsr.tc_redundancy,
+            hysteresis=olsr.hysteresis,
+            link_quality=olsr.link_quality,
+        )
+    except ConfigError as error:
+        raise RoutesError(f"olsr.{error}") from None
+    addresses = settings.addresses()
+    ours = [interface_of(name, addresses, settings.index, address) for name in settings.mesh.interfaces]
+    interfaces = olsr_interfaces(ours, address)
+    return EmbeddedSource(identity, config, interfaces, port=olsr.port, install_routes=olsr.install_routes)
+
+
+def olsr_interfaces(interfaces: Iterable[Interface], address: str) -> list[OlsrInterface]:
+    """The interfaces as OLSR takes them: that with the node's address first, as it is the main address there too.
+
+    Raises RoutesError.
+    """
+    found = []
+    for each in interfaces:
+        own = str(each.address.ip)
+        if (":" in own) is not (":" in address):
+            raise RoutesError(f"mesh.interfaces: {each.name} has no address of {address}'s family; OLSR speaks one")
+        found.append(OlsrInterface(each.name, own, MANET_ROUTERS if ":" in own else each.broadcast))
+    return sorted(found, key=lambda each: each.address != address)

@@ -1,7 +1,8 @@
 """Everything an operator can set, checked: the sections of `chapard.toml` as frozen dataclasses.
 
-The defaults are good enough to start one node without any file. `settings_file` reads them from TOML; the relations
-between sections are checked here, so that settings made in code are held to the same rules.
+The defaults are good enough to start one node without any file. `settings_file` reads them from TOML, and where the
+routes are those of a real mesh, puts what the machine has (`place`) where nothing was written; the relations between
+sections are checked here, so that settings made in code are held to the same rules.
 """
 
 from __future__ import annotations
@@ -22,11 +23,21 @@ if TYPE_CHECKING:
 SYSTEM_STATE_DIR: Final = Path("/var/lib/chapar")
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
-ROUTE_SOURCES: Final = ("none", "static")
+LIVE_SOURCES: Final = ("olsrd", "olsrd2", "babeld", "kernel", "embedded")
+"""Sources that tell of a mesh that is there: the node then has the addresses of its machine, not loopback's."""
+ROUTE_SOURCES: Final = ("none", "static", *LIVE_SOURCES)
+LOOPBACK_ADDRESS: Final = "127.0.0.1"
+LOOPBACK_PREFIXES: Final = ("127.0.0.0/24",)
+SHORTEST_MAX_AGE: Final = 6.0
+"""Seconds: a source that is well repeats its view every 5 s at least, and must not be given up in between."""
 SOCKET_BUFFER: Final = 4 * 1024 * 1024
 """Bytes: the kernel's own default of 92 datagrams of a kilobyte loses some in a burst, this holds thousands."""
-LIVE_SECTIONS: Final = ("log", "routes")
+LIVE_SECTIONS: Final = ("log", "routes", "olsr")
 """What a reload changes in a running daemon."""
+PLACE_KEYS: Final = frozenset(
+    {"node.index", "node.address", "node.prefixes", "node.map", "mesh.interfaces", "protocol.nodes"}
+)
+"""What a source of routes must know of its node. If any of it needs a restart, so does a change of the source."""
 
 
 class SettingsError(ValueError):
@@ -55,8 +66,8 @@ class NodeSettings:
 
     index: int | None = None
     """None: found from the address. `Settings.index` is the one that counts."""
-    address: str = "127.0.0.1"
-    prefixes: tuple[str, ...] = ("127.0.0.0/24",)
+    address: str = LOOPBACK_ADDRESS
+    prefixes: tuple[str, ...] = LOOPBACK_PREFIXES
     map: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     """Address to index, before the prefixes."""
     state_dir: Path = field(default_factory=default_state_dir)
@@ -105,6 +116,25 @@ class RoutesSettings:
     source: str = "none"
     """One of ROUTE_SOURCES. none: this node is alone; static: from `file`, read again when it changes."""
     file: Path = Path("routes.toml")
+    server: str = ""
+    """Where the routing daemon answers: host:port, for babeld also the path of a socket; empty: its usual place."""
+    max_age: float = 15.0
+    """Seconds for which the last view stands once its source is silent: OLSR's own hold time (RFC 3626, 18.3)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OlsrSettings:
+    """The embedded OLSR agent, which speaks on the mesh's interfaces. Times are those of RFC 3626."""
+
+    port: int = 698
+    hello_interval: float = 2.0
+    tc_interval: float = 5.0
+    willingness: int = 3
+    tc_redundancy: int = 1
+    hysteresis: bool = False
+    link_quality: bool = False
+    install_routes: bool = True
+    """Where the kernel refuses, the agent says so once and goes on: its neighbours are reached all the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +147,7 @@ class Settings:
     http: HttpSettings = field(default_factory=HttpSettings)
     log: LogSettings = field(default_factory=LogSettings)
     routes: RoutesSettings = field(default_factory=RoutesSettings)
+    olsr: OlsrSettings = field(default_factory=OlsrSettings)
     protocol: Config = field(default_factory=lambda: Config(record=False))
     """The daemon keeps no record of what clients publish and receive."""
 
@@ -132,7 +163,17 @@ class Settings:
                     raise SettingsError(f"groups.{name}.nodes: want 0 to {nodes - 1}, got {index}")
         if self.mesh.port and self.clients.listen == (self.node.address, self.mesh.port):
             raise SettingsError(f"clients.listen: {self.clients.listen} is the mesh's own port; take another")
+        self._check_routes()
         _ = self.index
+
+    def _check_routes(self) -> None:
+        routes = self.routes
+        if routes.max_age < SHORTEST_MAX_AGE:
+            raise SettingsError(f"routes.max_age: want at least {SHORTEST_MAX_AGE:g} s, got {routes.max_age:g}")
+        if routes.server.startswith("/") and routes.source in ("olsrd", "olsrd2"):
+            raise SettingsError(f'routes.server: {routes.source} is asked at "host:port", got "{routes.server}"')
+        if routes.source == "embedded" and not self.mesh.interfaces:
+            raise SettingsError('mesh.interfaces: name those that OLSR shall speak on, for example ["wlan0"]')
 
     @property
     def index(self) -> int:
@@ -164,7 +205,8 @@ def live_changes(old: Settings, new: Settings) -> tuple[tuple[str, ...], tuple[s
     """The keys in which two settings differ: those that a running daemon takes over, and those that need a restart."""
     before, after = dict(_flat(old)), dict(_flat(new))
     changed = [key for key in after if before[key] != after[key]]
-    live = tuple(key for key in changed if key.partition(".")[0] in LIVE_SECTIONS)
+    sections = LIVE_SECTIONS if PLACE_KEYS.isdisjoint(changed) else ("log",)
+    live = tuple(key for key in changed if key.partition(".")[0] in sections)
     return live, tuple(key for key in changed if key not in live)
 
 

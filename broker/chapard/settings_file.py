@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chapard import settings_value as value
 from chapard.core.config import Config, ConfigError, Group
+from chapard.place import Written, find_place
 from chapard.settings import (
+    LIVE_SOURCES,
     LOG_FORMATS,
     LOG_LEVELS,
     ROUTE_SOURCES,
@@ -27,6 +29,7 @@ from chapard.settings import (
     LogSettings,
     MeshSettings,
     NodeSettings,
+    OlsrSettings,
     RoutesSettings,
     Settings,
     SettingsError,
@@ -78,7 +81,28 @@ _SECTIONS: Final[Mapping[str, tuple[Any, Mapping[str, Reader]]]] = MappingProxyT
             LogSettings,
             {"level": partial(value.choice, options=LOG_LEVELS), "format": partial(value.choice, options=LOG_FORMATS)},
         ),
-        "routes": (RoutesSettings, {"source": partial(value.choice, options=ROUTE_SOURCES), "file": value.path}),
+        "routes": (
+            RoutesSettings,
+            {
+                "source": partial(value.choice, options=ROUTE_SOURCES),
+                "file": value.path,
+                "server": value.server,
+                "max_age": value.number,
+            },
+        ),
+        "olsr": (
+            OlsrSettings,
+            {
+                "port": partial(value.whole, low=1, high=65535),
+                "hello_interval": value.number,
+                "tc_interval": value.number,
+                "willingness": partial(value.whole, low=0, high=7),
+                "tc_redundancy": partial(value.whole, low=0, high=2),
+                "hysteresis": value.flag,
+                "link_quality": value.flag,
+                "install_routes": value.flag,
+            },
+        ),
     }
 )
 _GROUP: Final[Mapping[str, Reader]] = MappingProxyType(
@@ -94,7 +118,7 @@ def load(
     path: Path | None = None, overrides: Sequence[str] = (), environ: Mapping[str, str] = os.environ
 ) -> Settings:
     """The settings of a file (this one, else the one CHAPARD_CONFIG names, else the system's if there is one) with
-    each override "section.key=value" on top. Raises SettingsError."""
+    each override "section.key=value" on top. Raises SettingsError, or StartError as `from_tree` does."""
     file = path or _usual_file(environ)
     tree = _read(file) if file is not None else {}
     _resolve_paths(tree, file.parent if file is not None else Path())
@@ -109,7 +133,10 @@ def load(
 
 
 def from_tree(tree: Mapping[str, object]) -> Settings:
-    """Settings from parsed TOML; what is absent has its default."""
+    """Settings from parsed TOML; what is absent has its default, or is what the machine has.
+
+    Raises SettingsError, or StartError if the machine has no place in a mesh.
+    """
     known = [*_SECTIONS, "protocol", "groups"]
     for name, section in tree.items():
         if name not in known:
@@ -118,8 +145,27 @@ def from_tree(tree: Mapping[str, object]) -> Settings:
     sections = {name: _section(tree, name) for name in known}
     groups = {name: _group(name, group) for name, group in sections.pop("groups").items()}
     protocol = _protocol(sections.pop("protocol"), groups)
-    made = {name: kind(**_read_keys(name, sections[name], keys)) for name, (kind, keys) in _SECTIONS.items()}
+    read = {name: _read_keys(name, sections[name], keys) for name, (_, keys) in _SECTIONS.items()}
+    if read["routes"].get("source") in LIVE_SOURCES:
+        _settle(read, protocol.nodes)
+    made = {name: kind(**read[name]) for name, (kind, _) in _SECTIONS.items()}
     return Settings(protocol=protocol, **made)
+
+
+def _settle(read: dict[str, dict[str, Any]], nodes: int) -> None:
+    """Put the node where its machine is, as far as nothing else is written."""
+    node, mesh = read["node"], read["mesh"]
+    written = Written(
+        address=node.get("address"),
+        prefixes=node.get("prefixes"),
+        interfaces=mesh.get("interfaces", ()),
+        index=node.get("index"),
+        map=node.get("map", {}),
+        nodes=nodes,
+        needs_interfaces=read["routes"]["source"] == "embedded",
+    )
+    place = find_place(written)
+    node["address"], node["prefixes"], mesh["interfaces"] = place
 
 
 def protocol_keys() -> dict[str, Reader]:

@@ -151,6 +151,15 @@ def optional_endpoint(given: object) -> Endpoint | None:
     return endpoint(given)
 
 
+def server(given: object) -> str:
+    """Where a daemon is asked: an endpoint, the path of a socket, or nothing for its usual place."""
+    if not isinstance(given, str):
+        raise _fault('"host:port", or the path of a socket, or ""', given)
+    if given == "" or (given.startswith("/") and "\0" not in given):
+        return given
+    return str(endpoint(given))
+
+
 def _is_host(host: str) -> bool:
     try:
         read_address(host)

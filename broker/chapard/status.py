@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from itertools import islice
 from math import inf
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from chapar.event import split_id
@@ -17,7 +18,7 @@ from chapard.role_reason import role_reason
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from chapard.core.effects import Reason
     from chapard.core.met import Memory
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from chapard.core.nodevector import NodeVector
     from chapard.core.peers import Peer
     from chapard.core.session import Session
+    from chapard.ledger import Entry, Ledger
 
 Json = dict[str, Any]
 Response = tuple[int, str, bytes]
@@ -73,6 +75,12 @@ class Surroundings(NamedTuple):
     route_source: str = "none"
     route_state: str = "ok"
     route_version: int = 0
+    route_faults: Mapping[str, int] = MappingProxyType({})
+    """How often what the source said was wrong, by kind."""
+    two_hop: Mapping[int, frozenset[int]] | None = None
+    """The neighbours of each neighbour; None where the source of routes does not know them."""
+    quality: Mapping[int, float] | None = None
+    """Of the link to each neighbour, 0 to 1; None likewise."""
     mesh: Port = Port()
     clients: Port = Port()
     faults: int = 0
@@ -166,8 +174,10 @@ def clients(node: Node) -> Json:
 
 
 def routes(node: Node, around: Surroundings) -> Json:
-    """The route view; relays and selectors are null where its source knows none."""
+    """The route view; null is what its source does not know."""
     view = node.station.view
+    budget = _Budget(MOST_NODES)
+    two_hop, quality = around.two_hop, around.quality
     return {
         **_source(around),
         "routes": [
@@ -177,7 +187,17 @@ def routes(node: Node, around: Surroundings) -> Json:
         "neighbours": sorted(view.neighbours),
         "mprs": None if view.mprs is None else sorted(view.mprs),
         "selectors": None if view.selectors is None else sorted(view.selectors),
+        "two_hop": None if two_hop is None else {near: budget.take(sorted(two_hop[near])) for near in sorted(two_hop)},
+        "quality": None if quality is None else {near: round(quality[near], 3) for near in sorted(quality)},
+        "truncated": budget.is_exceeded,
     }
+
+
+def losses(ledger: Ledger, now: float) -> Json:
+    """The last events that somebody did not get from this node, the newest first."""
+    budget = _Budget(MOST_NODES)
+    listed = [_loss(number, entry, budget, now) for number, entry in ledger.latest()]
+    return {"total": ledger.total, "losses": listed, "truncated": budget.is_exceeded or len(listed) < ledger.total}
 
 
 def health(around: Surroundings) -> tuple[int, str]:
@@ -201,7 +221,7 @@ def disk_state(around: Surroundings) -> str:
 
 
 def pages(
-    node: Node, surroundings: Callable[[], Surroundings], clock: Callable[[], float]
+    node: Node, ledger: Ledger, surroundings: Callable[[], Surroundings], clock: Callable[[], float]
 ) -> dict[str, Callable[[], Response]]:
     """The status pages by their path, for the HTTP server."""
 
@@ -217,6 +237,7 @@ def pages(
         "/status/met": lambda: _json(met(node, clock())),
         "/status/clients": lambda: _json(clients(node)),
         "/status/routes": lambda: _json(routes(node, surroundings())),
+        "/status/losses": lambda: _json(losses(ledger, clock())),
     }
 
 
@@ -278,8 +299,24 @@ def _session(session: Session) -> Json:
     }
 
 
+def _loss(number: int, entry: Entry, budget: _Budget, now: float) -> Json:
+    return {
+        "number": number,
+        "seconds_ago": _seconds(now - entry.at),
+        "id": ".".join(map(str, split_id(entry.event_id))),
+        "homes": list(budget.take(entry.homes)),
+        "reason": entry.reason,
+        "client": entry.client,
+    }
+
+
 def _source(around: Surroundings) -> Json:
-    return {"source": around.route_source, "state": around.route_state, "version": around.route_version}
+    return {
+        "source": around.route_source,
+        "state": around.route_state,
+        "version": around.route_version,
+        "faults": {kind: count for kind, count in around.route_faults.items() if count},
+    }
 
 
 def _nodes(vector: NodeVector, budget: _Budget) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from chapar_olsr.view import Route
@@ -38,4 +39,32 @@ def shortest_paths(index: int, adjacency: Mapping[int, AbstractSet[int]]) -> dic
                     found[each] = next_hop
                     routes[each] = route
         frontier = reached
+    return {destination: routes[destination] for destination in sorted(routes)}
+
+
+def links_reached(
+    index: int, adjacency: Mapping[int, frozenset[int]], routes: Mapping[int, Route]
+) -> dict[int, frozenset[int]]:
+    """The links of all nodes on these routes from `index`, by their near end; nodes without any are left out."""
+    return {node: adjacency[node] for node in sorted({index, *routes}) if adjacency.get(node)}
+
+
+def cheapest_paths(index: int, costs: Mapping[int, Mapping[int, float]]) -> dict[int, Route]:
+    """Routes from `index` that cost least, by destination in ascending order.
+
+    `costs` gives the cost of the link to each neighbour of each node, above 0. Among paths of one cost the one with
+    fewer hops is taken, then the one over the lower next hop.
+    """
+    routes: dict[int, Route] = {}
+    heap: list[tuple[float, int, int, int]] = []
+    for neighbour, cost in costs.get(index, {}).items():
+        heappush(heap, (cost, 1, neighbour, neighbour))
+    while heap:
+        spent, hops, next_hop, node = heappop(heap)
+        if node in routes or node == index:
+            continue
+        routes[node] = Route(next_hop, hops)
+        for beyond, cost in costs.get(node, {}).items():
+            if beyond not in routes:
+                heappush(heap, (spent + cost, hops + 1, next_hop, beyond))
     return {destination: routes[destination] for destination in sorted(routes)}

@@ -23,7 +23,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from chapar_olsr.mpr import select_mprs
-from chapar_olsr.paths import shortest_paths
+from chapar_olsr.paths import links_reached, shortest_paths
 from chapar_olsr.view import Route, RouteView
 
 if TYPE_CHECKING:
@@ -103,12 +103,14 @@ def _from_network(edges: object, index: int, nodes: int) -> RouteView:
     def relays(node: int) -> frozenset[int]:
         return select_mprs(node, {each: adjacency[each] for each in adjacency[node]})
 
+    routes = shortest_paths(index, adjacency)
     return RouteView(
         index=index,
         neighbours=adjacency[index],
-        routes=MappingProxyType(shortest_paths(index, adjacency)),
+        routes=MappingProxyType(routes),
         mprs=relays(index),
         selectors=frozenset(each for each in adjacency[index] if index in relays(each)),
+        links=MappingProxyType(links_reached(index, adjacency, routes)),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chapar_olsr.mpr import select_mprs
+from chapar_olsr.mpr import ALWAYS, NEVER, select_mprs
 
 Graph = dict[int, frozenset[int]]
 
@@ -70,5 +70,34 @@ def test_ties_go_to_the_larger_degree_then_to_the_lower_index() -> None:
     """Of neighbours that cover as much, the better connected one is taken, then the one with the lower index."""
     equal = {1: frozenset({0, 9}), 2: frozenset({0, 9})}
     assert select_mprs(0, equal) == {1}
-    better = {1: frozenset({0, 9}), 2: frozenset({0, 1, 9})}
-    assert select_mprs(0, better) == {2}
+
+
+def test_degree_counts_neither_us_nor_our_neighbours() -> None:
+    """RFC 3626, 8.3.1: D(y) is what a neighbour reaches beyond; 4 and 6 reach 18 alike, and 6 reaches more beside."""
+    near = {
+        1: frozenset({0, 10, 11}),
+        4: frozenset({0, 18, 1, 5, 6}),
+        5: frozenset({0, 18, 1}),
+        6: frozenset({0, 18, 10}),
+    }
+    assert select_mprs(0, near) == {1, 6}
+
+
+def test_whoever_never_relays_is_not_chosen() -> None:
+    """Not even where nobody else could; nodes that only it reaches stay uncovered."""
+    near = {1: frozenset({0, 8}), 2: frozenset({0, 8, 9})}
+    assert select_mprs(0, near, {2: NEVER}) == {1}
+    assert select_mprs(0, near, {1: NEVER, 2: NEVER}) == frozenset()
+
+
+def test_whoever_always_relays_is_chosen() -> None:
+    """Even where nobody needs it (step 1)."""
+    near = {1: frozenset({0}), 2: frozenset({0, 9})}
+    assert select_mprs(0, near, {1: ALWAYS}) == {1, 2}
+
+
+def test_the_more_willing_is_taken_before_the_one_that_reaches_more() -> None:
+    """Step 4 asks for willingness first."""
+    near = {1: frozenset({0, 7, 8, 9}), 2: frozenset({0, 7, 8}), 3: frozenset({0, 9})}
+    assert select_mprs(0, near, {2: 6, 3: 6}) == {2, 3}
+    assert select_mprs(0, near) == {1}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chapar_olsr.paths import shortest_paths
+from chapar_olsr.paths import cheapest_paths, shortest_paths
 from chapar_olsr.view import Route
 
 Graph = dict[int, frozenset[int]]
@@ -77,3 +77,20 @@ def test_a_link_to_an_unknown_node_still_leads_there() -> None:
     """A neighbour of which nothing else is known yet can be reached."""
     assert shortest_paths(1, {1: {2}}) == {2: Route(2, 1)}
     assert shortest_paths(1, {}) == {}
+
+
+def test_the_cheapest_path_wins_over_the_shortest() -> None:
+    """Of paths that cost the same the one with fewer hops is taken, then the one over the lower next hop."""
+    costs = {0: {1: 5.0, 2: 1.0, 3: 1.0}, 2: {1: 1.0, 9: 2.0}, 3: {9: 2.0, 1: 1.0}, 1: {9: 0.5}}
+    assert cheapest_paths(0, costs) == {1: Route(2, 2), 2: Route(2, 1), 3: Route(3, 1), 9: Route(2, 3)}
+    costs[1][9] = 1.0
+    assert cheapest_paths(0, costs)[9] == Route(2, 2)
+
+
+@given(graphs())
+def test_where_all_links_cost_the_same_the_cheapest_paths_are_the_shortest(graph: Graph) -> None:
+    """Hop for hop."""
+    costs = {node: dict.fromkeys(near, 1.0) for node, near in graph.items()}
+    for node in graph:
+        cheapest, shortest = cheapest_paths(node, costs), shortest_paths(node, graph)
+        assert cheapest == shortest

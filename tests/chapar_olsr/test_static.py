@@ -66,12 +66,15 @@ def test_one_text_serves_every_node_of_a_network() -> None:
     assert dict(first.routes) == {2: Route(2, 1), 3: Route(2, 2), 4: Route(2, 3)}
     assert (first.mprs, first.selectors) == (frozenset({2}), frozenset())
     assert second.neighbours == {1, 3}
+    assert first.links == second.links
+    assert first.links is not None
+    assert {near: set(beyond) for near, beyond in first.links.items()} == {1: {2}, 2: {1, 3}, 3: {2, 4}, 4: {3}}
     assert (second.mprs, second.selectors) == (frozenset({3}), frozenset({1, 3}))
 
 
 def test_a_node_that_no_edge_names_is_alone() -> None:
     """It has no neighbours and no routes; a text that cuts it off is a text like any other."""
-    assert view("edges = [[2, 3]]", index=9) == RouteView(9)
+    assert view("edges = [[2, 3]]", index=9) == RouteView(9, links={})
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)).filter(lambda edge: edge[0] != edge[1])))

@@ -16,6 +16,8 @@ def test_views_are_equal_if_they_say_the_same() -> None:
     assert one == same
     assert one != dataclasses.replace(one, routes={2: Route(2, 1), 3: Route(2, 2)})
     assert one != dataclasses.replace(one, mprs=None)
+    linked = dataclasses.replace(one, links={1: frozenset({2})})
+    assert one != linked == dataclasses.replace(one, links={1: frozenset({2})})
 
 
 def test_a_view_does_not_change() -> None:

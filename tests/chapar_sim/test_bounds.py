@@ -25,7 +25,7 @@ def test_worse_networks_are_granted_more(
     """No stated time is shorter in a network that is wider, slower or lossier."""
     good = Bounds(QUICK, loss=loss, convergence=convergence, delay=delay)
     bad = Bounds(QUICK, loss=loss + more, convergence=convergence + more, delay=delay + more)
-    for time in (Bounds.settle, Bounds.deliver, Bounds.crossing, Bounds.tables):
+    for time in (Bounds.spread, Bounds.settle, Bounds.deliver, Bounds.crossing, Bounds.tables):
         assert time(good, diameter) <= time(bad, diameter) <= time(bad, diameter + 1)
     assert good.roles() <= bad.roles()
     assert good.check_out() <= bad.check_out()

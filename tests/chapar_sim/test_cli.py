@@ -111,10 +111,11 @@ def test_wrong_usage_ends_with_2(arguments: list[str], capsys: pytest.CaptureFix
     with pytest.raises(SystemExit) as end:
         main(arguments)
     assert end.value.code == 2
-    assert "chapar-sim" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert err.startswith("chapar-sim")
+    assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("name", ["chain", "full-mesh", "grid", "star"])
-def test_a_scenario_of_the_library_keeps_every_promise(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """The small ones, from the file to the verdict."""
-    assert main(["run", str(LIBRARY / f"{name}.toml")]) == 0, capsys.readouterr().out
+def test_a_scenario_of_the_library_keeps_every_promise(capsys: pytest.CaptureFixture[str]) -> None:
+    """From the file to the verdict."""
+    assert main(["run", str(LIBRARY / "chain.toml")]) == 0, capsys.readouterr().out

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,3 +61,14 @@ def test_what_waits_is_bounded() -> None:
         clock.at(1, lambda: None)
     with pytest.raises(SimulationError, match="10 actions wait"):
         clock.at(1, lambda: None)
+
+
+def test_when_the_next_action_is_due() -> None:
+    """Who drives the clock in real time sleeps until then; never, if nothing waits."""
+    clock = Clock()
+    assert clock.due == math.inf
+    for time in (3, 2):
+        clock.at(time, lambda: None)
+    assert clock.due == 2
+    clock.run_until(2)
+    assert clock.due == 3

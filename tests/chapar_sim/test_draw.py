@@ -11,6 +11,7 @@ import pytest
 
 from chapar_sim.case import bounds_of
 from chapar_sim.draw import draw, scenario_of
+from chapar_sim.ip import TTL
 from chapar_sim.scenario import Scenario
 from chapar_sim.themes import THEMES
 from chapar_sim.tomltext import dumps
@@ -80,3 +81,8 @@ def test_fire_and_forget_is_drawn_without_loss() -> None:
     for seed in SEEDS:
         scenario = scenario_of(seed)
         assert scenario.daemon_config().hop_ack or scenario.radio.loss == 0
+
+
+def test_a_routing_loop_does_not_multiply_packets_beyond_bounds() -> None:
+    """What comes twice at every hop is a few hundred packets when its time to live is over, not millions."""
+    assert all((1 + scenario_of(seed).radio.duplicate) ** TTL < 1000 for seed in SEEDS)

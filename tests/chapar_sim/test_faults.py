@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from chapar_sim.checkers import check
 from chapar_sim.scenario import Scenario
 from chapar_sim.traffic import GARBAGE
 from chapar_sim.world import World
 from fake_core import FakeCore
+
+if TYPE_CHECKING:
+    from chapar_sim.trace import Trace
 
 PUBLISHER = {"name": "pub", "node": 1, "publish": [{"subject": "s", "every": 1, "start": 0.5}]}
 SUBSCRIBER = {"name": "sub", "node": 4, "subscribe": [{"subject": "s"}]}
@@ -119,3 +123,35 @@ def test_battery_and_clock_reach_the_core() -> None:
     assert [core.batteries for core in made] == [[], [0.2], [], []]
     assert 6_000_000 in [row.ts_us for row in trace.air if row.sender == 3]
     assert trace.quiet_since == 6
+
+
+# On the real core
+
+
+def on_a_pair(*faults: dict[str, Any]) -> Trace:
+    """Node 1 publishes an event with a lifetime every second to itself and to node 2."""
+    client = [
+        {"name": "pub", "node": 1, "publish": [{"subject": "s", "every": 1, "start": 1, "count": 30, "lifetime": 60}]},
+        {"name": "sub", "nodes": [1, 2], "subscribe": [{"subject": "s"}]},
+    ]
+    data = {"duration": 90, "settle": 50, "nodes": 2, "topology": {"kind": "chain"}, "client": client, "fault": faults}
+    scenario = Scenario.from_dict(data)
+    trace = World(scenario).run()
+    assert check(trace, scenario) == []
+    return trace
+
+
+def test_what_a_full_disk_does_not_take_waits() -> None:
+    """No publication is confirmed, and none leaves its node, before there is room; then all of them are."""
+    trace = on_a_pair({"kind": "full_disk", "at": 10.5, "until": 20.5, "node": 1})
+    assert len(trace.accepted) == 30
+    assert not [row for row in trace.delivered if row.home == 2 and 10.6 < row.t < 20.5]
+    assert len([row for row in trace.delivered if row.home == 2]) == 30
+
+
+def test_a_crash_loses_what_the_full_disk_did_not_take() -> None:
+    """The publisher was not told that it is safe, and its client publishes it again to the next life of the daemon."""
+    full, crash = {"kind": "full_disk", "at": 10.5, "until": 20.5}, {"kind": "crash", "at": 15.5, "until": 17}
+    trace = on_a_pair({**full, "node": 1}, {**crash, "node": 1})
+    assert len(trace.accepted) == 30
+    assert len([row for row in trace.delivered if row.home == 2]) == 30

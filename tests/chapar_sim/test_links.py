@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chapar_sim.faultspec import FaultSpec
-from chapar_sim.links import Cut, Links, graph_links, is_connected, range_links
+from chapar_sim.links import Cut, Links, graph_links, hearers, is_connected, range_links
 from chapar_sim.terrain import TopologySpec
 
 NODES = [1, 2, 3, 4, 5, 6]
@@ -38,6 +38,7 @@ def test_named_graphs(kind: str, options: dict[str, int], expected: set[tuple[in
     assert edges(kind, **options) == expected
 
 
+@example(places=[(1.0, 0.0), (-2e-303, 0.0)], reach=1.0)
 @given(st.lists(st.tuples(st.floats(-500, 500), st.floats(-500, 500)), max_size=20), st.floats(1, 400))
 def test_range_links_are_those_within_reach(places: list[tuple[float, float]], reach: float) -> None:
     """Looking cell by cell finds exactly what looking at every pair finds."""
@@ -98,3 +99,8 @@ def test_refresh_says_whether_anything_changed() -> None:
     assert (links.heard_by(2), links.heard_by(3), links.is_on(3)) == ((1,), (), False)
     links.power(3, on=True)
     assert links.refresh()
+
+
+def test_hearers_by_who_is_heard() -> None:
+    """In ascending order; a node that nobody hears is not there."""
+    assert hearers(frozenset({(1, 3), (1, 2), (3, 1)})) == {1: (2, 3), 3: (1,)}

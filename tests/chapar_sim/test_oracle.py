@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from chapar.event import EventId
     from chapar_sim.oracle import Claim
 
-SETTLE, DELIVER = BOUNDS.settle(1), BOUNDS.deliver(1)
+SETTLE, SPREAD, DELIVER = BOUNDS.settle(1), BOUNDS.spread(1), BOUNDS.deliver(1)
 LONG = 1000.0
 """Seconds that are enough for everything."""
 
@@ -34,7 +34,7 @@ def test_two_nodes_that_stay_together() -> None:
     book = Tracebook(nodes=2, end=LONG).chain().wants(0, 2)
     claim = memorised(book, book.publish(50, 1, lifetime=500), "c2")
     assert claim is not None
-    assert claim.queued == pytest.approx(50 + BOUNDS.session() + SETTLE + DELIVER)
+    assert claim.queued == pytest.approx(50 + BOUNDS.session() + SPREAD + DELIVER)
 
 
 def test_who_did_not_ask_is_owed_nothing() -> None:
@@ -164,15 +164,17 @@ def test_a_node_without_chapard_breaks_the_promise_of_memory() -> None:
 
 def test_realtime_needs_a_network_that_has_settled() -> None:
     """A real-time event is owed in a network unchanged since the settle time and until it was crossed."""
-    for t, is_owed in ((90.0, False), (100 + SETTLE + 1, True), (200 - BOUNDS.crossing(1), False)):
+    for t, is_owed in ((90.0, False), (99 + SETTLE, False), (101 + SETTLE, True), (200 - BOUNDS.crossing(1), False)):
         book = Tracebook(nodes=2, end=LONG).links(0).links(100, (1, 2)).links(200).wants(0, 2)
         assert (realtime(book, book.publish(t, 1), "c2") is not None) == is_owed
 
 
 def test_realtime_needs_a_subscription_that_has_settled() -> None:
-    """A subscription that is younger than the settle time owes no real-time event; an OFF client's queue still does."""
+    """A subscription that may not have spread yet owes no real-time event; an OFF client's queue still does."""
     book = Tracebook(nodes=2, end=LONG).chain().wants(100, 2).presence(150, 2, on=False).presence(300, 2, on=True)
-    assert realtime(book, book.publish(102, 1), "c2") is None
+    known = 100 + BOUNDS.session() + SPREAD
+    assert realtime(book, book.publish(known - 0.1, 1), "c2") is None
+    assert realtime(book, book.publish(known + 0.1, 1), "c2") is not None
     assert realtime(book, book.publish(160, 1), "c2") is not None
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chapar_olsr.mpr import select_mprs
-from chapar_olsr.paths import shortest_paths
+from chapar_olsr.paths import links_reached, shortest_paths
 from chapar_olsr.view import RouteView
 from chapar_sim.clock import Clock
 from chapar_sim.links import Pairs, graph_links
@@ -50,6 +50,7 @@ def truth(pairs: Pairs) -> dict[int, RouteView]:
             shortest_paths(node, near),
             relays[node],
             frozenset(each for each in near[node] if node in relays[each]),
+            links=links_reached(node, near, shortest_paths(node, near)),
         )
         for node in NODES
     }
@@ -66,7 +67,7 @@ def test_a_network_that_has_converged_knows_itself() -> None:
 def test_a_cold_network_learns() -> None:
     """At first nobody knows anybody; after the longest delay everyone knows everything."""
     mesh = Mesh(chain(), RouteSpec(cold=True))
-    assert all(view == RouteView(node) for node, view in mesh.views().items())
+    assert all(view == RouteView(node, links={}) for node, view in mesh.views().items())
     mesh.clock.run_until(5)
     assert mesh.views() == truth(chain())
 
@@ -112,7 +113,7 @@ def test_a_node_that_was_off_starts_from_nothing() -> None:
     mesh.routing.links_changed(chain((2, 3), (3, 4)))
     mesh.routing.forget(3)
     mesh.clock.run_until(10)
-    assert mesh.routing.view(3) == RouteView(3)
+    assert mesh.routing.view(3) == RouteView(3, links={})
     mesh.routing.links_changed(chain())
     mesh.clock.run_until(20)
     assert mesh.views() == truth(chain())

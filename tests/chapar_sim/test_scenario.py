@@ -11,6 +11,7 @@ import pytest
 from chapar.filter import Filter
 from chapar_sim.clientspec import Between, OneOf
 from chapar_sim.scenario import NodeSpec, Scenario, ScenarioError, load
+from chapar_sim.terrain import ROUTE_KEYS
 from chapard.core.config import QueuePolicy
 
 LIBRARY = Path(__file__).resolve().parents[2] / "deploy" / "scenarios"
@@ -110,6 +111,19 @@ CLIENT = {"name": "a", "node": 1}
         ({**SMALL, "radio": {"loss": 1.5}}, "radio.loss: 1.5 is out of range; write a number from 0 to 1"),
         ({**SMALL, "radio": {"links": [{"from": 1, "to": 9}]}}, "radio.links[0].to: 9 is out of range"),
         ({**SMALL, "routes": {"convergence": [5, 1]}}, "routes.convergence: 5.0 is above 1.0"),
+        ({**SMALL, "routes": {"source": "rip"}}, "routes.source: 'rip' is not known"),
+        (
+            {**SMALL, "routes": {"source": "olsr", "cold": True}},
+            'routes.cold: is not for source = "olsr"; leave it out, or write source = "ideal"',
+        ),
+        (
+            {**SMALL, "routes": {"source": "babel", "mprs": True}},
+            'routes.mprs: is not for source = "babel"; leave it out, or write source = "ideal"',
+        ),
+        (
+            {**SMALL, "routes": {"hello_interval": 1}},
+            'routes.hello_interval: is not for source = "ideal"; leave it out, or write source = "olsr"',
+        ),
         ({**SMALL, "config": {"refresh": 5}}, "config.refresh: unknown key"),
         ({**SMALL, "config": {"hop_ack": 1}}, "config.hop_ack: 1 is not a truth value"),
         ({**SMALL, "config": {"beacon_min": 99}}, "config: beacon_min"),
@@ -196,3 +210,19 @@ def test_the_library_is_sound(file: Path) -> None:
     assert load(file).name == file.stem
     assert load(file).about
     assert file.read_text(encoding="utf-8").startswith("# ")
+
+
+def test_sources_of_routes() -> None:
+    """OLSR's daemons are agents here; Babel's know no relays."""
+    specs = {name: Scenario.from_dict({**SMALL, "routes": {"source": name}}).routes for name in ROUTE_KEYS}
+    assert {name: spec.has_agents for name, spec in specs.items()} == {
+        "ideal": False,
+        "babel": False,
+        "olsr": True,
+        "olsrd": True,
+    }
+    assert not specs["babel"].mprs
+    assert specs["ideal"].mprs
+    quick = {"source": "olsrd", "hello_interval": 0.5, "tc_interval": 1, "link_quality": True}
+    spec = Scenario.from_dict({**SMALL, "routes": quick}).routes
+    assert (spec.hello_interval, spec.tc_interval, spec.link_quality) == (0.5, 1.0, True)

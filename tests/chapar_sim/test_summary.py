@@ -41,7 +41,7 @@ def trace() -> Trace:
     made.drops.update({(1, "stale"): 2, (2, "stale"): 3})
     made.traffic.bytes.update(data=600, control=300)
     made.traffic.transmissions.update(data=6, control=3)
-    made.merges.append(Merge(70, 30, 1234, 5678))
+    made.merges.append(Merge(40, 70, 30, 1234, 5678))
     return made
 
 

@@ -25,7 +25,7 @@ CHANGES: dict[str, Callable[[Trace], object]] = {
     "rows": lambda trace: trace.rows.update(roles=[{"node": 1}]),
     "drops": lambda trace: trace.drops.update([(1, "stale")]),
     "traffic": lambda trace: trace.traffic.bytes.update(sync=5),
-    "merges": lambda trace: trace.merges.append(Merge(1, 2, 3, 4)),
+    "merges": lambda trace: trace.merges.append(Merge(0, 1, 2, 3, 4)),
     "quiet": lambda trace: setattr(trace, "quiet_since", 5.0),
 }
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from chapar.wire import Ack, Digests, Fragment, Link, Publish, Records, encode
-from chapar_sim.traffic import HEADERS, Classifier, Share
+from chapar_sim.traffic import HEADERS, Classifier, Share, olsr_label
 
 LINK = encode(Link(1, 1, 1, 1, 1, 1))
 ACK = encode(Ack(1, 1, 1))
@@ -50,3 +51,36 @@ def test_any_bytes_get_a_label_and_spoil_nothing(junk: bytes) -> None:
     label = classifier.label(junk)
     assert sum(share.bytes for share in label.shares) == len(junk) + HEADERS
     assert classifier.label(LINK + EVENT) == Classifier().label(LINK + EVENT)
+
+
+def olsr_message(kind: int, size: int, said: int | None = None) -> bytes:
+    return bytes([kind, 0]) + (size if said is None else said).to_bytes(2, "big") + bytes(size - 4)
+
+
+def test_an_olsr_packet_is_routing_message_by_message() -> None:
+    """Its own header is charged to its first message; a foreign message has a number instead of a name."""
+    label = olsr_label(bytes(4) + olsr_message(1, 20) + olsr_message(77, 16))
+    assert label == (
+        (Share("HELLO", "routing", 20 + 4 + HEADERS), Share("OLSR 77", "routing", 16)),
+        "routing",
+    )
+
+
+@pytest.mark.parametrize("said", [0, 3, 25])
+def test_what_is_no_olsr_message_is_garbage_to_its_end(said: int) -> None:
+    """A length that cannot be ends the reading, and never the reader."""
+    label = olsr_label(bytes(4) + olsr_message(1, 20) + olsr_message(2, 24, said), headers=62)
+    assert label.shares == (Share("HELLO", "routing", 20 + 4 + 62), Share("garbage", "routing", 24))
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_at_the_port_of_olsr_get_a_label(junk: bytes) -> None:
+    """All of them are accounted for, and all are routing."""
+    label = olsr_label(junk)
+    assert sum(share.bytes for share in label.shares) == len(junk) + HEADERS
+    assert {share.traffic_class for share in label.shares} == {label.traffic_class} == {"routing"}
+
+
+def test_larger_headers_are_charged_as_they_are() -> None:
+    """Of IPv6, for example."""
+    assert [share.bytes for share in Classifier().label(ACK, headers=62).shares] == [len(ACK) + 62]

@@ -6,11 +6,17 @@ from itertools import pairwise
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
+from chapar_sim.clock import Clock
 from chapar_sim.scenario import Scenario
+from chapar_sim.workload import enact
 from chapar_sim.world import World
 from fake_core import FakeCore
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from chapar.event import Event
+    from chapar.filter import Filter
     from chapar_sim.trace import Trace
 
 
@@ -126,3 +132,59 @@ def test_clients_live_where_they_are_put() -> None:
     }
     drawn = {run({"name": "c", "random": 1}, seed=seed, duration=1).presence[0].home for seed in range(20)}
     assert drawn == {1, 2, 3}
+
+
+LATE = 0.25
+
+
+class LateClock(Clock):
+    """Comes to everything a little late, as a clock of the wall does."""
+
+    def at(self, time: float, action: Callable[[], None]) -> None:
+        super().at(time + LATE, action)
+
+
+class Diary:
+    """An actor that notes when it does what."""
+
+    def __init__(self, clock: Clock, home: int) -> None:
+        self.home = home
+        self.clock = clock
+        self.done: list[tuple[str, float]] = []
+
+    def go_on(self) -> None:
+        self.done.append(("on", self.clock.now))
+
+    def go_off(self) -> None:
+        self.done.append(("off", self.clock.now))
+
+    def publish(self, event: Event) -> None:
+        self.done.append((f"publish {event.subject}", self.clock.now))
+
+    def subscribe(self, filter_: Filter) -> int:
+        self.done.append((f"subscribe {filter_}", self.clock.now))
+        return 1
+
+    def unsubscribe(self, number: int) -> None:
+        self.done.append((f"unsubscribe {number}", self.clock.now))
+
+
+def diary(clock: Clock) -> list[tuple[str, float]]:
+    spec = {
+        "name": "c",
+        "node": 1,
+        "presence": {"on": 7, "off": 5},
+        "subscribe": [{"subject": "s", "hold": 9, "gap": 4}],
+        "publish": [{"subject": "s", "every": 0.5, "count": 100}, {"subject": "s", "rate": 0.5}],
+    }
+    data = {"duration": 100, "nodes": 3, "topology": {"kind": "full"}, "client": [spec]}
+    (actor,) = enact(Scenario.from_dict(data), 1, clock, lambda _, home: Diary(clock, home)).values()
+    clock.run_until(200)
+    return actor.done
+
+
+def test_lateness_does_not_add_up() -> None:
+    """On a clock that comes late to everything the same happens as on a punctual one, as late as that and no later."""
+    punctual = sorted((what, round(t + LATE, 6)) for what, t in diary(Clock()))
+    assert sorted((what, round(t, 6)) for what, t in diary(LateClock())) == punctual
+    assert len(punctual) > 150

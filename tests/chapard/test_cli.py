@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PATIENCE = 30
+EMBEDDED = ["--set", "routes.source=embedded", "--set", 'mesh.interfaces=["lo"]']
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +53,15 @@ def test_check_prints_what_would_be_used(capsys: pytest.CaptureFixture[str], tmp
     assert ["mesh.port", "4711"] in [line.split() for line in out]
 
 
+def test_check_shows_the_place_that_was_found(capsys: pytest.CaptureFixture[str]) -> None:
+    """Address and networks of the interfaces, though nobody wrote them."""
+    assert main(["--check", "--set", "routes.source=olsrd", "--set", 'mesh.interfaces=["lo"]']) == 0
+    lines = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    assert ["node.address", "127.0.0.1"] in lines
+    assert ["node.prefixes", "127.0.0.0/8"] in lines
+    assert ["routes.source", "olsrd"] in lines
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -59,6 +69,8 @@ def test_check_prints_what_would_be_used(capsys: pytest.CaptureFixture[str], tmp
         (["--set", "mesh.port=seven"], "mesh.port"),
         (["--config", "/nowhere/at/all.toml"], "/nowhere/at/all.toml"),
         (["--set", "routes.source=static", "--set", "routes.file=/nowhere/routes.toml"], "/nowhere/routes.toml"),
+        ([*EMBEDDED, "--set", "olsr.hello_interval=0.01"], "olsr.hello_interval"),
+        ([*EMBEDDED, "--set", "routes.max_age=5"], "routes.max_age"),
     ],
 )
 @pytest.mark.parametrize("mode", [["--check"], []])
@@ -87,7 +99,8 @@ def test_help_teaches_by_example(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--help"])
     assert ended.value.code == 0
     out = capsys.readouterr().out
-    for word in ("examples:", "chapard --config my.toml --check", "CHAPARD_CONFIG", "SIGHUP", "exit codes"):
+    words = ("examples:", "chapard --config my.toml --check", "routes.source=embedded", "CHAPARD_CONFIG", "SIGHUP")
+    for word in (*words, "exit codes"):
         assert word in out
 
 

@@ -284,7 +284,7 @@ def test_a_reload_applies_what_can_change(tmp_path: Path, caplog: pytest.LogCapt
         assert daemon.settings == before
         daemon.reload()
         assert daemon.settings == replace(before, routes=routes, log=LogSettings(format="json"))
-        assert daemon.driver.node.station.view.neighbours == {7}
+        await until(lambda: daemon.driver.node.station.view.neighbours == {7})
         assert daemon.surroundings().route_source == "static"
         await daemon.stop()
 

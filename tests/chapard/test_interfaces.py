@@ -7,7 +7,7 @@ from ipaddress import IPv4Interface, IPv6Interface
 
 import pytest
 
-from chapard.interfaces import Interface, broadcast_of, interfaces_named, ipv6_addresses
+from chapard.interfaces import Interface, broadcast_of, candidates, interfaces_named, ipv6_addresses, names_in
 from chapard.transport import StartError
 
 IF_INET6 = """\
@@ -15,6 +15,27 @@ fd660000000000000000000000000007 03 40 00 80    wlan0
 fe80000000000000308c2efffe92292e 03 40 20 80    wlan0
 00000000000000000000000000000001 01 80 10 80       lo
 """
+
+
+DEV = """\
+Inter-|   Receive                            |  Transmit
+ face |bytes    packets errs drop fifo frame |bytes    packets errs drop fifo colls carrier compressed
+    lo:  123456    1234    0    0    0     0   123456    1234    0    0    0     0       0          0
+ wlan0:       0       0    0    0    0     0        0       0    0    0    0     0       0          0
+"""
+
+
+def test_the_kernels_table_names_the_interfaces() -> None:
+    """Below its two lines of headings, whatever else stands in a line."""
+    assert names_in(DEV) == ["lo", "wlan0"]
+
+
+def test_loopback_is_no_candidate_for_a_mesh() -> None:
+    """All that are have a name, an IPv4 address and a place for broadcasts, in the kernel's order."""
+    found = [each.interface for each in candidates()]
+    assert "lo" not in [each.name for each in found]
+    assert all(each.family == socket.AF_INET and each.broadcast for each in found)
+    assert found == sorted(found, key=lambda each: each.number)
 
 
 def test_loopback_is_found() -> None:

@@ -14,6 +14,7 @@ from chapard.core.effects import Reason
 from chapard.core.nodevector import NodeVector
 from chapard.core.roles import Role, Why
 from chapard.metrics import CONTENT_TYPE, Metrics
+from chapard.routes import FAULT_KINDS
 from chapard.status import Port, Surroundings
 from fake_network import FakeNetwork, chain, quick
 
@@ -31,6 +32,7 @@ LABELS = {
     "port": {"mesh", "client"},
     "direction": {"received", "sent"},
     "version": {AROUND.version},
+    "kind": set(FAULT_KINDS),
 }
 """What labels may say; `table` may say what the node's sizes name."""
 
@@ -97,6 +99,8 @@ def test_every_reason_is_there_from_the_start(node: Node) -> None:
     for reason in Reason:
         assert found[f"chapar_drops_total.{reason}"] == 0
         assert found[f"chapar_losses_total.{reason}"] == 0
+    for kind in FAULT_KINDS:
+        assert found[f"chapar_route_faults_total.{kind}"] == 0
 
 
 def test_drops_and_losses_are_counted_apart(node: Node) -> None:
@@ -152,6 +156,8 @@ def test_what_is_around_the_node_is_shown(node: Node) -> None:
         disk_fault="full",
         disk_pending=10,
         route_state="stale: gone",
+        route_version=12,
+        route_faults={"unreachable": 13},
         http_refused=11,
     )
     found = values(node, around)
@@ -165,7 +171,8 @@ def test_what_is_around_the_node_is_shown(node: Node) -> None:
     assert found["chapar_send_queue_drops_total.client"] == 8
     assert found["chapar_receive_errors_total.client"] == 9
     assert (found["chapar_disk_fault"], found["chapar_disk_pending_saves"]) == (1, 10)
-    assert found["chapar_route_source_up"] == 0
+    assert (found["chapar_route_source_up"], found["chapar_route_version"]) == (0, 12)
+    assert found["chapar_route_faults_total.unreachable"] == 13
     assert found["chapar_http_refused_total"] == 11
     assert found["chapar_build_info.1.2.3"] == 1
     assert values(node)["chapar_route_source_up"] == 1

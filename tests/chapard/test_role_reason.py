@@ -6,7 +6,7 @@ import pytest
 
 from chapard.core.roles import Role, Why
 from chapard.role_reason import MOST_NAMED, role_reason
-from fake_network import FakeNetwork, chain, mesh, star
+from fake_network import FakeNetwork, a_beacon, chain, mesh, star
 
 
 def reasons(network: FakeNetwork) -> dict[int, str]:
@@ -25,6 +25,8 @@ def test_each_rule_has_its_sentence() -> None:
     full = FakeNetwork(mesh(3))
     full.run(15)
     assert reasons(full)[0] == "mesh: all nodes hear each other, and it is among the 2 elected"
+    row.inject(2, a_beacon(9))
+    assert reasons(row)[2] == "bridge: it hears node 9, to which there is no route yet"
     assert reasons(FakeNetwork(nodes=[0])) == {0: "alone: it has no neighbours, so it serves itself"}
 
 

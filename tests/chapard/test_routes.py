@@ -1,16 +1,28 @@
-"""Where route views come from."""
+"""Where route views come from: the source that the settings name, made and watched over."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from ipaddress import ip_interface
 from typing import TYPE_CHECKING
 
 import pytest
 
-from chapard.routes import MAX_FILE_BYTES, OK, NoRoutes, RoutesError, RouteSource, StaticRoutes, source_of
+from chapard.interfaces import Interface
+from chapard.routes import (
+    FAULT_KINDS,
+    OK,
+    STARTING,
+    RoutesError,
+    RouteSource,
+    fault_counts,
+    olsr_interfaces,
+    source_of,
+)
+from chapard.settings import MeshSettings, NodeSettings, OlsrSettings, RoutesSettings, Settings
+from chapard.transport import StartError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -21,20 +33,23 @@ if TYPE_CHECKING:
 PATIENCE = 20.0
 
 
+def settings(source: str, **routes: object) -> Settings:
+    """Node 1 on loopback."""
+    return Settings(
+        node=NodeSettings(prefixes=("127.0.0.0/8",)),
+        mesh=MeshSettings(interfaces=("lo",)),
+        routes=RoutesSettings(source=source, **routes),  # type: ignore[arg-type] # each key has its type
+    )
+
+
+def static(file: Path, text: str = "neighbours = [2]") -> RouteSource:
+    file.write_text(text, encoding="utf-8")
+    return source_of(settings("static", file=file))
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "routes.toml"
-
-
-def write(file: Path, text: str) -> None:
-    """Replace the file in one step, as a careful editor does."""
-    new = file.with_suffix(".new")
-    new.write_text(text, encoding="utf-8")
-    new.replace(file)
-
-
-def source(file: Path) -> StaticRoutes:
-    return StaticRoutes(file, index=1, nodes=16, every=0.002)
 
 
 @asynccontextmanager
@@ -55,164 +70,63 @@ async def until(condition: Callable[[], bool]) -> None:
         await asyncio.sleep(0.001)
 
 
-def test_a_change_of_the_file_is_a_new_view(file: Path) -> None:
-    """What is written is what the daemon is told, once."""
+@pytest.mark.parametrize(
+    ("source", "server"),
+    [
+        ("olsrd", ""),
+        ("olsrd", "[::1]:56789"),
+        ("olsrd2", ""),
+        ("olsrd2", "localhost:2009"),
+        ("babeld", ""),
+        ("babeld", "[::1]:33123"),
+        ("babeld", "/run/babeld.sock"),
+        ("kernel", ""),
+        ("embedded", ""),
+    ],
+)
+def test_the_settings_name_the_source(source: str, server: str) -> None:
+    """Every word for a live source is one, which has not answered yet and has met no fault."""
+    routes = source_of(settings(source, server=server))
+    assert (routes.name, routes.state, routes.version) == (source, STARTING, 0)
+    assert not routes.view.routes
+    assert fault_counts(routes) == dict.fromkeys(FAULT_KINDS, 0)
+
+
+def test_a_node_without_routes_is_alone() -> None:
+    """It is told so, and the source stays until it is ended."""
 
     async def scene() -> None:
-        write(file, "neighbours = [2]")
-        async with running(routes := source(file)) as views:
+        async with running(routes := source_of(settings("none"))) as views:
             await until(lambda: len(views) == 1)
-            assert views[0].neighbours == {2}
-            assert (routes.state, routes.version, routes.view) == (OK, 1, views[0])
-            write(file, "edges = [[1, 3], [3, 4]]")
-            await until(lambda: len(views) == 2)
-            assert sorted(views[1].routes) == [3, 4]
-            assert routes.version == 2
+            assert (views[0].neighbours, dict(views[0].routes)) == (frozenset(), {})
+            assert (routes.name, routes.state, routes.version) == ("none", OK, 1)
+            assert fault_counts(routes) == dict.fromkeys(FAULT_KINDS, 0)
 
     asyncio.run(scene())
 
 
-def test_a_file_written_in_place_is_seen(file: Path) -> None:
-    """Its size or its time tells."""
+def test_a_file_is_a_view(file: Path) -> None:
+    """What is written is what the daemon is told."""
 
     async def scene() -> None:
-        file.write_text("neighbours = [2]", encoding="utf-8")
-        os.utime(file, ns=(0, 0))
-        async with running(source(file)) as views:
-            await until(lambda: len(views) == 1)
-            file.write_text("neighbours = [3]", encoding="utf-8")
-            await until(lambda: len(views) == 2)
-            assert views[1].neighbours == {3}
-
-    asyncio.run(scene())
-
-
-def test_an_equal_view_causes_nothing(file: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A comment more, or another order, is no news to the daemon, nor to the log."""
-    caplog.set_level(logging.INFO)
-
-    async def scene() -> None:
-        write(file, "neighbours = [2, 3]")
-        async with running(routes := source(file)) as views:
-            await until(lambda: len(views) == 1)
-            write(file, "# the same\nneighbours = [3, 2]")
-            await routes.refresh()
-            write(file, "neighbours = [4]")
-            await until(lambda: len(views) > 1)
-            assert [sorted(view.neighbours) for view in views] == [[2, 3], [4]]
-            assert routes.version == 2
-            assert [record.message for record in caplog.records] == ["routes read", "routes read"]
-
-    asyncio.run(scene())
-
-
-def test_an_unchanged_file_is_not_read_again(file: Path) -> None:
-    """Its outside is looked at, not its inside: what changed within the same size, time and inode is not seen."""
-
-    async def scene() -> None:
-        write(file, "neighbours = [2]")
-        routes = source(file)
-        await routes.refresh()
-        before = file.stat()
-        file.write_text("neighbours = [3]", encoding="utf-8")
-        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-        await routes.refresh()
-        assert routes.view is not None
-        assert routes.view.neighbours == {2}
-
-    asyncio.run(scene())
-
-
-def test_a_broken_file_keeps_the_last_view(file: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Its state says what is wrong, the log says it once, and a good file ends it."""
-    caplog.set_level(logging.INFO)
-
-    async def scene() -> None:
-        write(file, "neighbours = [2]")
-        async with running(routes := source(file)) as views:
-            await until(lambda: len(views) == 1)
-            caplog.clear()
-            write(file, "neighbours = [2")
-            await until(lambda: routes.state != OK)
-            assert routes.state.startswith(f"stale: {file}: this is not TOML")
-            for _ in range(3):
-                await routes.refresh()
-            assert [record.levelname for record in caplog.records] == ["WARNING"]
-            assert routes.view is views[0]
-            write(file, "neighbours = [2] # again")
+        async with running(routes := static(file, "edges = [[1, 3], [3, 4]]")) as views:
             await until(lambda: routes.state == OK)
-            assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
-            assert len(views) == 1
-
-    asyncio.run(scene())
-
-
-def test_a_vanished_file_keeps_the_last_view(file: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """As above; the same file may come back."""
-
-    async def scene() -> None:
-        write(file, "neighbours = [2]")
-        async with running(routes := source(file)) as views:
-            await until(lambda: len(views) == 1)
-            away = file.rename(file.with_suffix(".away"))
-            await until(lambda: routes.state != OK)
-            assert "No such file" in routes.state
-            for _ in range(3):
-                await routes.refresh()
-            assert [record.levelname for record in caplog.records if record.levelno > logging.INFO] == ["WARNING"]
-            away.rename(file)
-            await until(lambda: routes.state == OK)
-            assert len(views) == 1
-
-    asyncio.run(scene())
-
-
-def test_a_file_that_comes_later_is_enough(file: Path) -> None:
-    """Until then there is no view, and the state says why."""
-
-    async def scene() -> None:
-        async with running(routes := source(file)) as views:
-            await until(lambda: routes.state.startswith("down: "))
-            assert routes.view is None
-            write(file, "neighbours = [2]")
-            await until(lambda: len(views) == 1)
-            assert routes.state == OK
-
-    asyncio.run(scene())
-
-
-def test_a_view_loaded_before_the_start_is_handed_over(file: Path) -> None:
-    """The daemon can check its file first, and is told of it like of any other."""
-
-    async def scene() -> None:
-        write(file, "neighbours = [2]")
-        routes = source(file)
-        routes.load()
-        assert routes.view is not None
-        async with running(routes) as views:
-            await until(lambda: views == [routes.view])
+            assert sorted(views[-1].routes) == [3, 4]
+            assert (routes.name, routes.version) == ("static", 1)
 
     asyncio.run(scene())
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (None, "No such file"),
-        (b"neighbours = [1]", "this node itself"),
-        (b"neighbours = [\xff]", "not a text in UTF-8"),
-        (b"#" * (MAX_FILE_BYTES + 1), "at most 4194304 bytes"),
-    ],
-    ids=["missing", "wrong", "binary", "large"],
+    ("text", "says"),
+    [(None, "No such file"), ("neighbours = [1]", "this node itself"), ("neighbours = [300]", "0 to 255")],
 )
 def test_a_file_that_gives_no_view_is_one_line(
-    file: Path, content: bytes | None, says: str, caplog: pytest.LogCaptureFixture
+    file: Path, text: str | None, says: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The line names the file and what is wrong with it; whoever asked prints it, so it is not logged as well."""
-    if content is not None:
-        file.write_bytes(content)
     with pytest.raises(RoutesError) as refusal:
-        source(file).load()
+        source_of(settings("static", file=file)) if text is None else static(file, text)
     line = str(refusal.value)
     assert line.startswith(f"{file}: ")
     assert says in line
@@ -220,27 +134,37 @@ def test_a_file_that_gives_no_view_is_one_line(
     assert not caplog.records
 
 
-def test_a_pipe_is_not_read(file: Path) -> None:
-    """Nobody may ever write to it."""
-    os.mkfifo(file)
-    with pytest.raises(RoutesError, match="not a regular file"):
-        source(file).load()
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"olsr": OlsrSettings(hello_interval=0.001)}, RoutesError, r"^olsr\.hello_interval: want "),
+        ({"olsr": OlsrSettings(tc_interval=9000.0)}, RoutesError, r"^olsr\.tc_interval: want "),
+        ({"mesh": MeshSettings(interfaces=("wlan99",))}, StartError, r"there is no interface wlan99"),
+    ],
+    ids=["hello", "tc", "interface"],
+)
+def test_an_agent_that_cannot_be_is_one_line(changes: dict[str, object], error: type[Exception], words: str) -> None:
+    """Before anything is opened: `--check` says it too."""
+    with pytest.raises(error, match=words) as refusal:
+        source_of(replace(settings("embedded"), **changes))  # type: ignore[arg-type] # the sections are of several types
+    assert "\n" not in str(refusal.value)
 
 
-def test_a_node_without_routes_is_alone() -> None:
-    """It is told so once, and the source stays until it is ended."""
-
-    async def scene() -> None:
-        routes = NoRoutes(index=7)
-        async with running(routes) as views:
-            await until(lambda: len(views) == 1)
-            assert (views[0].neighbours, dict(views[0].routes)) == (frozenset(), {})
-            assert (routes.name, routes.state) == ("none", OK)
-
-    asyncio.run(scene())
+def interface(name: str, address: str) -> Interface:
+    return Interface(name, 1, ip_interface(address), "10.0.0.255" if "." in address else "ff02::1")
 
 
-def test_the_configuration_names_the_source(file: Path) -> None:
-    """By the words of the settings."""
-    assert isinstance(source_of("none", file, index=1, nodes=4), NoRoutes)
-    assert isinstance(source_of("static", file, index=1, nodes=4), StaticRoutes)
+def test_the_nodes_address_is_the_main_address_of_its_agent() -> None:
+    """Its interface comes first, wherever it stands in the settings; the others keep their order."""
+    ours = [interface("a", "10.1.0.7/24"), interface("b", "10.0.0.7/24"), interface("c", "10.2.0.7/24")]
+    found = olsr_interfaces(ours, "10.0.0.7")
+    assert [(each.name, each.address) for each in found] == [("b", "10.0.0.7"), ("a", "10.1.0.7"), ("c", "10.2.0.7")]
+    assert found[0].broadcast == "10.0.0.255"
+
+
+def test_olsr_has_a_group_of_its_own_in_ipv6() -> None:
+    """All MANET routers of a link (RFC 5498), not all nodes as the mesh port does; and one family at a time."""
+    six = interface("a", "fd66::7/64")
+    assert [each.broadcast for each in olsr_interfaces([six], "fd66::7")] == ["ff02::6d"]
+    with pytest.raises(RoutesError, match=r"^mesh\.interfaces: b has no address of fd66::7's family"):
+        olsr_interfaces([six, interface("b", "10.0.0.7/24")], "fd66::7")

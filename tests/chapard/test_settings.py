@@ -15,6 +15,7 @@ from chapard.settings import (
     LogSettings,
     MeshSettings,
     NodeSettings,
+    OlsrSettings,
     RoutesSettings,
     Settings,
     SettingsError,
@@ -71,6 +72,12 @@ def test_an_explicit_index_holds_in_the_addresses_too() -> None:
             {"clients": ClientsSettings(listen=Endpoint("127.0.0.1", 7701))},
             "clients.listen: 127.0.0.1:7701 is the mesh's own port",
         ),
+        ({"routes": RoutesSettings(max_age=5.5)}, "routes.max_age: want at least 6 s, got 5.5"),
+        (
+            {"routes": RoutesSettings(source="olsrd", server="/run/babeld.sock")},
+            'routes.server: olsrd is asked at "host:port", got "/run/babeld.sock"',
+        ),
+        ({"routes": RoutesSettings(source="embedded")}, "mesh.interfaces: name those that OLSR shall speak on"),
     ],
 )
 def test_relations_between_sections_are_checked(settings: dict[str, object], complaint: str) -> None:
@@ -105,17 +112,26 @@ def test_state_has_a_place_without_systemd() -> None:
     assert Path("/var/lib/chapar") in found or Path("/home/x/chapar") in found
 
 
-def test_a_reload_takes_over_log_and_routes_only() -> None:
+def test_a_reload_takes_over_log_routes_and_olsr_only() -> None:
     """Keys that changed are named, those that need a restart apart."""
     old = Settings()
     new = Settings(
         log=LogSettings(level="debug"),
         routes=RoutesSettings(source="static", file=Path("other.toml")),
+        olsr=OlsrSettings(willingness=7),
         mesh=MeshSettings(port=9999),
         protocol=Config(record=False, beacon_min=2.0, groups=MappingProxyType({"a": Group()})),
     )
     assert live_changes(old, new) == (
-        ("log.level", "routes.source", "routes.file"),
+        ("log.level", "routes.source", "routes.file", "olsr.willingness"),
         ("mesh.port", "groups", "protocol.beacon_min"),
     )
     assert live_changes(new, new) == ((), ())
+
+
+def test_a_source_does_not_change_under_a_node_that_is_to_be_another() -> None:
+    """Who gets another address with the source of its routes needs a restart for both; its log does not."""
+    old = Settings()
+    node = NodeSettings(address="10.66.0.7", prefixes=("10.66.0.0/24",))
+    new = Settings(log=LogSettings(level="debug"), routes=RoutesSettings(source="olsrd"), node=node)
+    assert live_changes(old, new) == (("log.level",), ("node.address", "node.prefixes", "routes.source"))

@@ -12,8 +12,9 @@ import pytest
 
 from chapar.endpoint import Endpoint
 from chapard.core.config import Group, QueuePolicy
-from chapard.settings import NodeSettings, Settings, SettingsError
+from chapard.settings import NodeSettings, OlsrSettings, Settings, SettingsError
 from chapard.settings_file import LARGEST_FILE, from_tree, load, protocol_keys
+from chapard.transport import StartError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,6 +67,17 @@ def test_every_section_is_read(tmp_path: Path) -> None:
     format = "json"
     [routes]
     source = "static"
+    server = "[::1]:9090"
+    max_age = 30
+    [olsr]
+    port = 6980
+    hello_interval = 1
+    tc_interval = 2.5
+    willingness = 7
+    tc_redundancy = 2
+    hysteresis = true
+    link_quality = true
+    install_routes = false
     [groups.command]
     nodes = [1, 2]
     clients = ["rover-3"]
@@ -87,6 +99,17 @@ def test_every_section_is_read(tmp_path: Path) -> None:
     assert (settings.mesh.port, settings.mesh.interfaces, settings.mesh.receive_buffer) == (7801, ("wlan0",), 65536)
     assert (settings.clients.listen, settings.http.listen) == (Endpoint("::1", 7800), None)
     assert (settings.log.level, settings.log.format, settings.routes.source) == ("debug", "json", "static")
+    assert (settings.routes.server, settings.routes.max_age) == ("[::1]:9090", 30.0)
+    assert settings.olsr == OlsrSettings(
+        port=6980,
+        hello_interval=1.0,
+        tc_interval=2.5,
+        willingness=7,
+        tc_redundancy=2,
+        hysteresis=True,
+        link_quality=True,
+        install_routes=False,
+    )
     protocol = settings.protocol
     assert dict(protocol.groups) == {"command": Group(frozenset({1, 2}), frozenset({"rover-3"}))}
     assert (protocol.nodes, protocol.beacon_min, protocol.hop_ack) == (128, 2.0, False)
@@ -116,6 +139,9 @@ def test_every_section_is_read(tmp_path: Path) -> None:
         ("node.index=300", "node.index: want 0 to 255 (protocol.nodes is 256), got 300"),
         ("node.address=10.66.0.7", "node.address: 10.66.0.7 is no host below 256 (protocol.nodes) in 127.0.0.0/24"),
         ("node.map.rover=3", 'node.map: want an IPv4 or IPv6 address in quotes, got "rover"'),
+        ("routes.source=olsr", 'routes.source: want "none" or "static" or "olsrd" or "olsrd2" or "babeld" or "kernel"'),
+        ("routes.server=9090", 'routes.server: want "host:port", or the path of a socket, or "", got 9090'),
+        ("olsr.willingness=8", "olsr.willingness: want a whole number from 0 to 7, got 8"),
         ("mesh.interfaces=wlan0", 'mesh.interfaces: want a list of interface names in square brackets, got "wlan0"'),
         ("groups.command.node=[1]", "unknown key groups.command.node: did you mean nodes?"),
         ("groups.command=3", "groups.command: want a table [groups.command], got 3"),
@@ -222,6 +248,24 @@ def test_file_names_are_relative_to_where_they_are_written(tmp_path: Path) -> No
     assert load(file, ["routes.file=here.toml"]).routes.file == Path("here.toml")
     assert load(written(tmp_path, "")).routes.file == tmp_path / "routes.toml"
     assert load(written(tmp_path, "[routes]\nfile = '/etc/r.toml'")).routes.file == Path("/etc/r.toml")
+
+
+def test_in_a_real_mesh_a_node_is_where_its_interfaces_are() -> None:
+    """Address and prefixes that are not written come from the interfaces that are; what is written stays."""
+    live = ["routes.source=olsrd", 'mesh.interfaces=["lo"]']
+    node = load(None, live, NOTHING).node
+    assert (node.address, node.prefixes) == ("127.0.0.1", ("127.0.0.0/8",))
+    written = load(None, [*live, "node.address=127.0.0.1", 'node.prefixes=["127.0.0.0/24"]'], NOTHING).node
+    assert (written.address, written.prefixes) == ("127.0.0.1", ("127.0.0.0/24",))
+    with pytest.raises(StartError, match="there is no interface wlan99"):
+        load(None, ["routes.source=kernel", 'mesh.interfaces=["wlan99"]'], NOTHING)
+
+
+def test_a_node_alone_is_on_loopback_whatever_its_interfaces() -> None:
+    """Nothing of the machine is looked at as long as routes are none or written by hand."""
+    for source in ("none", "static"):
+        settings = load(None, [f"routes.source={source}", 'mesh.interfaces=["wlan99"]'], NOTHING)
+        assert (settings.node.address, settings.node.prefixes) == ("127.0.0.1", ("127.0.0.0/24",))
 
 
 def test_every_parameter_of_the_core_can_be_set() -> None:

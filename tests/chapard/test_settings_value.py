@@ -48,6 +48,9 @@ MAP = partial(value.by_address, read=WHOLE)
         (value.endpoint, "localhost:7700", Endpoint("localhost", 7700)),
         (value.optional_endpoint, "", None),
         (value.optional_endpoint, "127.0.0.1:80", Endpoint("127.0.0.1", 80)),
+        (value.server, "", ""),
+        (value.server, "/run/babeld.sock", "/run/babeld.sock"),
+        (value.server, "[0::1]:33123", "[0::1]:33123"),
     ],
 )
 def test_what_fits_is_taken(read: Reader, given: object, wanted: object) -> None:
@@ -99,6 +102,8 @@ def test_what_fits_is_taken(read: Reader, given: object, wanted: object) -> None
         (value.endpoint, "999.0.0.1:7700", 'want "host:port", got "999.0.0.1:7700"'),
         (value.endpoint, "::1:7700", 'want "[host]:port" with an IPv6 host in brackets, got "::1:7700"'),
         (value.optional_endpoint, False, 'want "host:port", or "" for none, got false'),
+        (value.server, 9090, 'want "host:port", or the path of a socket, or "", got 9090'),
+        (value.server, "run/babeld", 'want "host:port", got "run/babeld"'),
         (value.text, date(2026, 1, 2), 'want text in quotes, got "2026-01-02"'),
     ],
 )

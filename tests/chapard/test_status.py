@@ -10,8 +10,9 @@ import pytest
 from chapar.event import Event, event_id
 from chapar.filter import Filter
 from chapard import status
-from chapard.core.effects import Reason
+from chapard.core.effects import Loss, Reason
 from chapard.core.nodevector import NodeVector
+from chapard.ledger import Ledger
 from chapard.status import MOST_LISTED, MOST_NODES, MOST_TEXT, Port, Surroundings, pages
 from fake_network import FakeNetwork, a_beacon, chain, mesh, quick
 
@@ -30,9 +31,12 @@ def network() -> FakeNetwork:
     return network
 
 
-def said(network: FakeNetwork, path: str, *, node: int = 1, around: Surroundings = AROUND) -> dict[str, Any]:
+def said(
+    network: FakeNetwork, path: str, *, node: int = 1, around: Surroundings = AROUND, ledger: Ledger | None = None
+) -> dict[str, Any]:
     """A page as a client reads it."""
-    code, content_type, body = pages(network.nodes[node], lambda: around, lambda: network.now)[path]()
+    listed = pages(network.nodes[node], ledger or Ledger(node), lambda: around, lambda: network.now)
+    code, content_type, body = listed[path]()
     assert code == 200
     assert content_type.startswith("application/json")
     answer: dict[str, Any] = json.loads(body)
@@ -59,7 +63,7 @@ def test_the_summary_says_who_and_where_and_how(network: FakeNetwork) -> None:
     }  # fmt: skip
     assert summary["sessions"] == {"on": 1, "off": 0, "queued": 0}
     assert summary["routes"] == {
-        "source": "static", "state": "ok", "version": 4, "destinations": 2, "neighbours": 2,
+        "source": "static", "state": "ok", "version": 4, "faults": {}, "destinations": 2, "neighbours": 2,
     }  # fmt: skip
     assert summary["sizes"]["met"] == [1, node.config.met_events]
     assert summary["disk"] == {"state": "ok", "pending": 0}
@@ -183,6 +187,7 @@ def test_routes_are_listed_by_destination(network: FakeNetwork) -> None:
         "source": "static",
         "state": "ok",
         "version": 4,
+        "faults": {},
         "routes": [
             {"destination": 1, "next_hop": 1, "hops": 1},
             {"destination": 2, "next_hop": 1, "hops": 2},
@@ -190,7 +195,25 @@ def test_routes_are_listed_by_destination(network: FakeNetwork) -> None:
         "neighbours": [1],
         "mprs": [1],
         "selectors": [],
+        "two_hop": None,
+        "quality": None,
+        "truncated": False,
     }
+
+
+def test_a_live_source_tells_more(network: FakeNetwork) -> None:
+    """Who hears whom, how well, and what was wrong with what the source said, by kind; what never was is left out."""
+    around = AROUND._replace(
+        route_source="olsrd",
+        route_state="stale: refused",
+        route_faults={"unreachable": 2, "syntax": 0},
+        two_hop={1: frozenset({2, 0})},
+        quality={1: 0.98765},
+    )
+    listed = said(network, "/status/routes", node=0, around=around)
+    assert (listed["source"], listed["state"], listed["faults"]) == ("olsrd", "stale: refused", {"unreachable": 2})
+    assert (listed["two_hop"], listed["quality"]) == ({"1": [0, 2]}, {"1": 0.988})
+    assert said(network, "/status", node=0, around=around)["routes"]["faults"] == {"unreachable": 2}
 
 
 def test_unknown_relays_are_null() -> None:
@@ -200,12 +223,25 @@ def test_unknown_relays_are_null() -> None:
     assert (listed["mprs"], listed["selectors"]) == (None, None)
 
 
+def test_losses_are_listed_by_event(network: FakeNetwork) -> None:
+    """Which homes did not get it, why, and how long ago; and how many there were in all."""
+    ledger = Ledger(1)
+    ledger.note(Loss(event_id(2, 1, 5), NodeVector.of([0, 3], 16), Reason.NO_ROUTE), network.now - 4)
+    assert said(network, "/status/losses", ledger=ledger) == {
+        "total": 1,
+        "losses": [
+            {"number": 1, "seconds_ago": 4.0, "id": "2.1.5", "homes": [0, 3], "reason": "no_route", "client": None}
+        ],
+        "truncated": False,
+    }
+
+
 def test_health_is_one_line() -> None:
     """A disk at fault degrades the daemon; only what keeps it from serving at all is ill health."""
     node = FakeNetwork(nodes=[0]).nodes[0]
 
     def healthz(**changes: Any) -> tuple[int, bytes]:
-        code, _, body = pages(node, lambda: AROUND._replace(**changes), lambda: 0.0)["/healthz"]()
+        code, _, body = pages(node, Ledger(0), lambda: AROUND._replace(**changes), lambda: 0.0)["/healthz"]()
         return code, body
 
     assert healthz() == (200, b"ok\n")
@@ -273,6 +309,15 @@ def test_so_many_nodes_are_listed_and_no_more() -> None:
     listed = said(network, "/status/peers", node=0)
     assert sum(len(peer["neighbours"]) for peer in listed["peers"]) == MOST_NODES
     assert [peer["index"] for peer in listed["peers"]] == list(range(1, 200))
+    assert listed["truncated"]
+
+
+def test_so_many_two_hop_neighbours_are_listed_and_no_more(network: FakeNetwork) -> None:
+    """A source may know millions of them."""
+    everyone = frozenset(range(4096))
+    around = AROUND._replace(two_hop=dict.fromkeys(range(20), everyone))
+    listed = said(network, "/status/routes", node=0, around=around)
+    assert sum(map(len, listed["two_hop"].values())) == MOST_NODES
     assert listed["truncated"]
 
 

@@ -95,18 +95,18 @@ def test_systemd_accepts_the_unit() -> None:
     assert (done.returncode, about_us) == (0, [])
 
 
-def test_the_unit_holds_no_privilege() -> None:
-    """Its own user, no capability, a read-only system: what the comments promise is what stands there."""
+def test_the_unit_holds_what_olsr_needs_and_no_more() -> None:
+    """Its own user, two capabilities, a read-only system: what the comments promise is what stands there."""
     lines = [line.strip() for line in UNIT.read_text().splitlines()]
     for line in (
         "Type=notify",
         "User=chapar",
         "StateDirectory=chapar",
-        "CapabilityBoundingSet=",
-        "AmbientCapabilities=",
+        "CapabilityBoundingSet=CAP_NET_BIND_SERVICE CAP_NET_ADMIN",
+        "AmbientCapabilities=CAP_NET_BIND_SERVICE CAP_NET_ADMIN",
         "NoNewPrivileges=yes",
         "ProtectSystem=strict",
-        "RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX",
+        "RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK",
         "SystemCallFilter=@system-service",
     ):
         assert line in lines, line

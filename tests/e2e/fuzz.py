@@ -1,11 +1,12 @@
-"""The fuzz target: random and mutated datagrams at both ports of a daemon. No crash, no growth, counters only.
+"""The fuzz target: random and mutated datagrams at all ports of a daemon. No crash, no growth, counters only.
 
     python tests/e2e/fuzz.py --seconds 60 --seed 7
 
 Two processes each feed a node in memory, through the functions that the daemon's sockets call: a datagram of the mesh
 goes to `Node.datagram_received` with the index of its sender, one of a client to `ClientPort.received` with its
-address; after 64 of them, as in the daemon, effects are drained and time goes on. Each datagram handed over so is
-counted. The last fifth of the time goes to the sockets of a real daemon, which take fewer: those are counted apart.
+address, one of OLSR to `Agent.datagram_received` (see `olsrfuzz`); after 64 of them, as in the daemon, effects are
+drained and time goes on. Each datagram handed over so is counted.
+The last fifth of the time goes to the sockets of a real daemon, which take fewer: those are counted apart.
 
 Mutants are made of what nodes of a simulated network sent each other and of what clients ask for: bytes flipped, cut,
 doubled, spliced, values replaced by hostile ones; some come unchanged, some are noise. A seed stands for one run of
@@ -41,6 +42,7 @@ from chapard.core.effects import Answer, Reason, Save, SessionRow
 from chapard.core.node import Node
 from chapard.transport import Traffic
 from e2e.mutants import Mutants, client_seeds, mesh_seeds
+from e2e.olsrfuzz import Olsr
 from e2e.socketfuzz import Storm, storm
 
 if TYPE_CHECKING:
@@ -57,8 +59,9 @@ TARGET: Final = 2
 MESH: Final = {
     node: frozenset(near) for node, near in ((1, (2,)), (2, (1, 3, 4)), (3, (2, 4)), (4, (2, 3, 5)), (5, (4,)))
 }
-MESH_PER_TURN: Final = 32
-CLIENTS_PER_TURN: Final = 32
+MESH_PER_TURN: Final = 31
+CLIENTS_PER_TURN: Final = 31
+OLSR_PER_TURN: Final = 2
 TURNS_PER_CHECK: Final = 256
 MOST_TIMES: Final = 12
 """So many times the time asked for, and the machine is too slow for the datagrams asked for."""
@@ -82,8 +85,12 @@ class Tally(NamedTuple):
     """Datagrams handed over at the mesh port."""
     clients: int
     """Datagrams handed over at the client port."""
+    olsr: int
+    """Datagrams handed over to the OLSR agent."""
     mesh_malformed: int
     clients_malformed: int
+    olsr_malformed: int
+    """Packets, or messages in them."""
     drops: dict[str, int]
     grown: int
     """Bytes that the process has grown by since its tables were full."""
@@ -196,18 +203,19 @@ class Witness:
 
 
 class Attack:
-    """One process's attack on one node."""
+    """One process's attack on one node and one OLSR agent."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.target = Target(Random(f"core/{seed}"))
-        self.fed_to_mesh = self.fed_to_clients = 0
+        self.olsr = Olsr(seed, self.target.now, TURN_SECONDS)
+        self.fed_to_mesh = self.fed_to_clients = self.fed_to_olsr = 0
         self._mutants = Mutants(Random(f"fuzz/{seed}"), mesh_seeds(seed, TARGET), client_seeds())
         self._last = b""
 
     @property
     def fed(self) -> int:
-        return self.fed_to_mesh + self.fed_to_clients
+        return self.fed_to_mesh + self.fed_to_clients + self.fed_to_olsr
 
     def run(self, seconds: float, least: int) -> Tally:
         """Feed the node for so long, and with so many datagrams, unless they take several times as long."""
@@ -219,6 +227,7 @@ class Attack:
                 for _ in range(TURNS_PER_CHECK):
                     self._turn()
                 self.target.check()
+                self.olsr.check()
                 if not size and spent > seconds / 3:
                     size = resident_bytes()
             self.target.witness.publishes_and_gets(b"after")
@@ -228,9 +237,10 @@ class Attack:
         if size and grown > MOST_GROWTH and not failure:
             failure = f"grew by {grown} bytes"
         drops = self.target.node.outlet.drops
-        counted = {str(reason): count for reason, count in sorted(drops.items())}
-        malformed = drops[Reason.MALFORMED], self.target.clients.malformed
-        return Tally(self.seed, self.fed_to_mesh, self.fed_to_clients, *malformed, counted, grown, failure)
+        counted = {str(reason): count for reason, count in sorted(drops.items())} | self.olsr.counted
+        fed = self.fed_to_mesh, self.fed_to_clients, self.fed_to_olsr
+        malformed = drops[Reason.MALFORMED], self.target.clients.malformed, self.olsr.malformed
+        return Tally(self.seed, *fed, *malformed, counted, grown, failure)
 
     def _turn(self) -> None:
         """As many datagrams as a daemon takes in before it acts on them."""
@@ -244,7 +254,12 @@ class Attack:
             self.fed_to_clients += 1
             self._last, address = mutants.of_client()
             target.clients.received(self._last, address)
+        for _ in range(OLSR_PER_TURN):
+            self.fed_to_olsr += 1
+            self._last, source = self.olsr.mutant()
+            self.olsr.agent.datagram_received(self._last, source, self.olsr.agent.main, now)
         target.turn()
+        self.olsr.turn(target.now)
 
 
 def attack(seed: int, seconds: float, least: int) -> Tally:
@@ -280,9 +295,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def report(tallies: Sequence[Tally], outcome: Storm) -> None:
     drops = sum((Counter(each.drops) for each in tallies), Counter[str]())
     mesh, clients = sum(each.mesh for each in tallies), sum(each.clients for each in tallies)
-    print(f"in memory: {mesh + clients} datagrams")
+    olsr = sum(each.olsr for each in tallies)
+    print(f"in memory: {mesh + clients + olsr} datagrams")
     print(f"  mesh port {mesh}, of them {sum(each.mesh_malformed for each in tallies)} malformed")
     print(f"  client port {clients}, of them {sum(each.clients_malformed for each in tallies)} malformed")
+    print(f"  OLSR {olsr}, with {sum(each.olsr_malformed for each in tallies)} malformed packets or messages")
     print(f"  growth once tables were full: {max(each.grown for each in tallies) / 2**20:.1f} MB")
     print(f"  counted: {', '.join(f'{reason} {count}' for reason, count in drops.items())}")
     print(f"at sockets: {outcome.received} datagrams of {outcome.sent}; the kernel dropped {outcome.dropped}")

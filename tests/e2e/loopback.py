@@ -8,8 +8,7 @@ What differs from the simulator:
 - Nothing beneath the SDK is seen: `Trace.handed`, from which the rule `once` knows repetitions that a client had to
   hide from its application, stays empty, and so do the medium's own records.
 - Daemons count losses without naming events, so a loss excuses nothing here: the rules are stricter.
-- Two subscriptions of a client are two iterators, whose events have no common order: a scenario gives a client one
-  subscription for its real-time events and one for its memorised ones.
+- Two subscriptions of a client are two iterators, whose events have no common order: the rule `order` looks at each.
 - Routes change within a second, not at once, and a link that was cut carries what is sent over it until then.
 """
 
@@ -19,27 +18,24 @@ import asyncio
 from dataclasses import fields
 from enum import Enum
 from functools import partial
-from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
-import chapar
-from chapar.errors import EventLostError
 from chapar.event import event_id
 from chapar.filter import Filter
+from chapar_lab.actor import LOOK_EVERY, Actor, WallClock
+from chapar_lab.rows import enter
 from chapar_sim.bounds import Bounds
 from chapar_sim.case import Case
 from chapar_sim.links import Cut, Links
-from chapar_sim.trace import Accepted, Connectivity, Delivered, Interest, NodeChange, Presence, Snapshot, Trace
+from chapar_sim.trace import Connectivity, NodeChange, Snapshot, Trace
 from chapar_sim.workload import enact
 from chapard.core.config import Config
 from e2e.daemons import network, write_links
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
     from pathlib import Path
 
-    from chapar import Client, Event
-    from chapar.subscription import Subscription
     from chapar_sim.faultspec import FaultSpec
     from chapar_sim.scenario import Scenario
     from e2e.daemons import Daemon
@@ -48,8 +44,6 @@ CONVERGENCE: Final = 1.2
 """Seconds until every daemon has read a changed file of routes: it looks once a second."""
 DELAY: Final = 0.01
 """Seconds a datagram waits for a busy process; the promised times hold room for some that wait longer."""
-LOOK_EVERY: Final = 0.02
-"""Seconds between two looks at whether clients are connected."""
 
 
 def bounds(scenario: Scenario) -> Bounds:
@@ -81,28 +75,6 @@ def _settings(scenario: Scenario) -> list[str]:
             value = scenario.config[each.name]
             settings.append(f"protocol.{each.name}={value.value if isinstance(value, Enum) else value}")
     return settings
-
-
-class WallClock:
-    """Seconds since the start, and actions when they have passed."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._start = self._loop.time()
-        self._asked = count()
-
-    @property
-    def now(self) -> float:
-        return self._loop.time() - self._start
-
-    def at(self, time: float, action: Callable[[], None]) -> None:
-        # The loop does not keep the order of what is due at one time; a nanosecond later each keeps it.
-        self._loop.call_at(self._start + time + 1e-9 * next(self._asked), action)
-
-    async def reach(self, time: float) -> None:
-        reached = asyncio.Event()
-        self.at(time, reached.set)
-        await reached.wait()
 
 
 class World:
@@ -140,7 +112,8 @@ class World:
     def _actor(self, name: str, home: int) -> Actor:
         spec = next(each for each in self._scenario.clients if each.name == name.removesuffix(f"-{home}"))
         sleeps = bool(spec.presence.schedule or spec.presence.on)
-        return Actor(name, home, self._daemons[home].address, self.clock, self.trace, self._tasks, keep=sleeps)
+        tell = partial(enter, trace=self.trace)
+        return Actor(name, home, self._daemons[home].address, self.clock, tell, self._tasks, keep=sleeps)
 
     # Faults
 
@@ -225,133 +198,3 @@ def _snapshot(t: float, node: int, status: dict[str, Any], fmt: dict[str, Any], 
         {event_id(*map(int, each["id"].split("."))): frozenset(each["delivered"]) for each in met["events"]},
         {name: (used, limit) for name, (used, limit) in status["sizes"].items()},
     )
-
-
-class Actor:
-    """A client of the real SDK. What it is to do is done in order, by a task of its own."""
-
-    def __init__(
-        self,
-        name: str,
-        home: int,
-        address: str,
-        clock: WallClock,
-        trace: Trace,
-        tasks: asyncio.TaskGroup,
-        *,
-        keep: bool,
-    ) -> None:
-        self.home = home
-        self._name = name
-        self._address = address
-        self._clock = clock
-        self._trace = trace
-        self._tasks = tasks
-        self._keep = keep
-        self._client: Client | None = None
-        self._filters: dict[int, Filter] = {}
-        self._subscriptions: dict[int, Subscription] = {}
-        self._numbers = 0
-        self._is_present = False
-        self._must_notice = False
-        """Its daemon was killed: until the client knows, that it believes to be connected means nothing."""
-        self._steps: asyncio.Queue[Callable[[], Awaitable[None]] | None] = asyncio.Queue()
-        self._task = tasks.create_task(self._act())
-
-    async def end(self) -> None:
-        self.go_off()
-        self._steps.put_nowait(None)
-        await self._task
-
-    # What its script has it do
-
-    def go_on(self) -> None:
-        self._steps.put_nowait(self._go_on)
-
-    def go_off(self) -> None:
-        self._steps.put_nowait(self._go_off)
-
-    def publish(self, event: Event) -> None:
-        self._steps.put_nowait(partial(self._publish, event))
-
-    def subscribe(self, filter_: Filter) -> int:
-        self._numbers += 1
-        self._steps.put_nowait(partial(self._subscribe, self._numbers, filter_))
-        return self._numbers
-
-    def unsubscribe(self, number: int) -> None:
-        self._steps.put_nowait(partial(self._unsubscribe, number))
-
-    async def _act(self) -> None:
-        while (step := await self._steps.get()) is not None:
-            await step()
-
-    async def _go_on(self) -> None:
-        if self._client is None:
-            client = chapar.connect(self._address, client_id=self._name)
-            await client.open()
-            self._client = client
-            for number, filter_ in self._filters.items():
-                await self._enter(number, filter_)
-
-    async def _go_off(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            self._present(on=False)
-            await client.close()
-            self._subscriptions.clear()
-
-    async def _publish(self, event: Event) -> None:
-        assert self._client is not None, "a script has a client publish while it is ON"
-        t = self._clock.now
-        receipt = await self._client.publish(event)
-        self._tasks.create_task(self._accepted(t, event, receipt))
-
-    async def _accepted(self, t: float, event: Event, receipt: chapar.Receipt) -> None:
-        try:
-            taken = await receipt
-        except EventLostError:
-            self._trace.drops[self.home, "given_up"] += 1
-        else:
-            self._trace.accepted.append(Accepted(t, self._name, self.home, taken, event))
-
-    async def _subscribe(self, number: int, filter_: Filter) -> None:
-        self._trace.interests.append(Interest(self._clock.now, self._name, number, filter_, active=True))
-        self._filters[number] = filter_
-        await self._enter(number, filter_)
-
-    async def _enter(self, number: int, filter_: Filter) -> None:
-        assert self._client is not None, "a script has a client subscribe while it is ON"
-        subscription = self._client.subscribe(filter=filter_, keep=self._keep)
-        await subscription.__aenter__()
-        self._subscriptions[number] = subscription
-        self._tasks.create_task(self._read(subscription))
-
-    async def _unsubscribe(self, number: int) -> None:
-        self._trace.interests.append(
-            Interest(self._clock.now, self._name, number, self._filters.pop(number), active=False)
-        )
-        self._subscriptions.pop(number).close()
-
-    async def _read(self, subscription: Subscription) -> None:
-        async for event in subscription:
-            assert event.id is not None, "the network delivers events that a home has stamped"
-            self._trace.delivered.append(Delivered(self._clock.now, self._name, self.home, event.id))
-
-    # What is seen of it
-
-    def daemon_down(self) -> None:
-        self._must_notice = self._client is not None
-        self._present(on=False)
-
-    def look(self) -> None:
-        is_connected = self._client is not None and self._client.is_connected
-        if not is_connected:
-            self._must_notice = False
-        if not self._must_notice:
-            self._present(on=is_connected)
-
-    def _present(self, *, on: bool) -> None:
-        if on != self._is_present:
-            self._is_present = on
-            self._trace.presence.append(Presence(self._clock.now, self._name, self.home, on))

@@ -97,6 +97,26 @@ def test_a_missing_interface(tmp_path: Path) -> None:
     assert "nosuch0" in lines[0]
 
 
+def in_an_empty_network() -> list[str]:
+    """A command prefix that runs a command where there is no interface but loopback."""
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        pytest.skip("unshare (util-linux) is not here to make a network without interfaces")
+    before = [unshare, "--map-root-user", "--net"]
+    if subprocess.run([*before, "true"], capture_output=True, check=False).returncode != 0:  # noqa: S603 - a fixed command
+        pytest.skip("this machine allows no network namespaces")
+    return before
+
+
+@pytest.mark.parametrize("source", ["olsrd", "embedded"])
+def test_a_machine_without_a_place_in_a_mesh(source: str) -> None:
+    """Who is to find its place, and has no interface for it, says so; it is no misuse, as a radio may come later."""
+    code, lines = outcome("--set", f"routes.source={source}", before=in_an_empty_network())
+    assert (code, len(lines)) == (CANNOT_START, 1), lines
+    assert "mesh.interfaces" in lines[0]
+    assert "ip address" in lines[0]
+
+
 def test_a_state_directory_in_use(tmp_path: Path) -> None:
     """Two daemons cannot share a state directory: the second says who has it."""
 

@@ -130,8 +130,9 @@ class Brokerage:
     def _enter_realtime(self, event: Event, body: bytes, wanted: NodeVector, now: float) -> None:
         event_id = peek_id(body)
         fresh = self._multicast.first_seen(event_id, 0, wanted)
-        self._outlet.lose(event_id, fresh & ~self._station.available, Reason.UNREACHABLE)
-        fresh &= self._station.available
+        reachable = self._station.reachable()
+        self._outlet.lose(event_id, fresh & ~reachable, Reason.UNREACHABLE)
+        fresh &= reachable
         if fresh[self._station.index]:
             fresh = fresh.without(self._station.index)
             self._home.take_realtime(event, body, hops=1, now=now)
@@ -281,7 +282,8 @@ class Brokerage:
         """Merge what another broker, or a home, has sent; whether our tables have changed."""
         before = (self._fmt.tree.root, self._memorised.met.tree.root)
         peer = self._station.peers.get(frame.sender)
-        is_merging = peer is not None and peer.since + self._config.merge_window > now
+        # Without a beacon yet, its sender has heard ours, and met us this moment.
+        is_merging = peer is None or peer.since + self._config.merge_window > now
         for data in frame.records:
             try:
                 if frame.table == Table.FMT:

@@ -85,9 +85,12 @@ class Config:
     # Hop reliability
     hop_ack: bool = True
     """False: fire and forget; nothing is numbered, confirmed or repeated."""
-    ack_delay: float = 0.15
-    """How long a receiver waits for traffic, or a beacon, that can carry its confirmation."""
-    retry_first: float = 0.4
+    ack_every: int = 8
+    """Datagrams after which a receiver confirms at once: it costs each of them 6 bytes."""
+    ack_delay: float = 0.25
+    """How long a silence is in which a receiver confirms: it waits for traffic, or a beacon, that can carry it."""
+    retry_first: float = 0.5
+    """How long a sender waits for news of what it sent: longer than a confirmation waits and travels."""
     retry_max: float = 3.0
     retries: int = 5
     link_window: int = 256
@@ -192,6 +195,7 @@ _RANGES: Final = (
     ("hop_limit", 1, HOP_LIMIT),
     ("broker_min", 1, MAX_NODES),
     ("filters_per_home", 1, MAX_FILTERS_PER_FRAME),
+    ("ack_every", 1, 256),
     ("retries", 1, 32),
     ("reassembly_bytes", MAX_MESSAGE_BYTES, 2**40),
     ("met_bytes", MAX_EVENT_BYTES, 2**40),

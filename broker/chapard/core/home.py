@@ -277,7 +277,9 @@ class Home:
     def saved(self, number: int) -> None:
         """What was saved up to this mark is on the disk."""
         while self._unsaved and self._unsaved[0][0] <= number:
-            self._in_order(self._unsaved.popleft()[1])
+            publication = self._unsaved.popleft()[1]
+            self._memorised.settle(peek_id(publication.bodies[0]))
+            self._in_order(publication)
 
     def _outgoing(self, publication: Publication) -> None:
         self.publications.append(publication)

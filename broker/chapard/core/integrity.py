@@ -52,6 +52,8 @@ GIVEN_LIMIT = 16384
 """Remembered records of one table given to one peer."""
 MAX_DOUBLINGS = 5
 """Comparisons that bring nothing come to be 32 refresh periods apart, not further: there may be news among them."""
+STEP_IN = 0.1
+"""How long the higher index leaves the start to the lower one, which may not have heard it yet."""
 RECORD_ROOM = 200
 """Bytes of a RECORDS datagram left for headers."""
 
@@ -65,6 +67,7 @@ class Integrity:
         self._fmt = fmt
         self._met = met
         self._due: dict[int, float] = {}
+        self._suspected: dict[int, float] = {}
         self._opened: dict[tuple[int, Table], float] = {}
         """When we last opened an exchange with a peer over a table."""
         self._reconciled: dict[tuple[int, bytes], int] = {}
@@ -97,15 +100,14 @@ class Integrity:
         config = self._station.config
         wait = 0.0 if is_new else config.sync_delay
         if self._station.index > peer.index and len(self._met.tree) + len(self._fmt.tree) > 0:
-            wait += config.sync_retry / 2
-        self._due.setdefault(peer.index, now + wait)
+            wait += STEP_IN
+        self._due[peer.index] = min(self._due.get(peer.index, inf), now + wait)
 
     def suspect(self, peer: int, now: float) -> None:
-        """A peer passed us an event whose predecessor we lack: it will have that one, however vain asking was."""
+        """A peer passed us an event whose predecessor we lack: unless that comes soon, ask, however vain asking was."""
         known = self._station.peers.get(peer)
         if known is not None and known.is_broker:
-            self.progressed(peer, Table.MET)
-            self._due.setdefault(peer, now + self._station.config.sync_delay)
+            self._suspected.setdefault(peer, now + self._station.config.sync_delay)
 
     def _may_settle(self, peer: Peer) -> bool:
         """Whether only confirmations seem to differ. They are gossiped anyway: let a beacon or two pass."""
@@ -144,6 +146,11 @@ class Integrity:
         self.progressed(peer, table)
 
     def tick(self, now: float) -> None:
+        for index in [index for index, due in self._suspected.items() if due <= now]:
+            del self._suspected[index]
+            if self._met.is_waiting(now):
+                self.progressed(index, Table.MET)
+                self._due.setdefault(index, now)
         for index in [index for index, due in self._due.items() if due <= now]:
             del self._due[index]
             peer = self._station.peers.get(index)
@@ -158,7 +165,7 @@ class Integrity:
             self._open(peer.index, table, now)
 
     def next_deadline(self) -> float | None:
-        return min(self._due.values(), default=None)
+        return min((*self._due.values(), *self._suspected.values()), default=None)
 
     def _open(self, peer: int, table: Table, now: float) -> None:
         self._opened[peer, table] = now
@@ -235,7 +242,8 @@ class Integrity:
             stamps = tuple(tree.stamp(key) for key in keys)
             self._links.send(frame.sender, Want(self._station.index, frame.table, keys, stamps))
         if not offer:
-            news = [key for key in given if self._is_news(frame.sender, Table(frame.table), key)]
+            # By key, so that a publisher's events come in their order.
+            news = [key for key in sorted(given) if self._is_news(frame.sender, Table(frame.table), key)]
             self.give(frame.sender, Table(frame.table), news, now)
 
     def _compare_homes(self, frame: Listing, ours: Entries, theirs: Entries) -> tuple[list[bytes], list[bytes]]:

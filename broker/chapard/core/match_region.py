@@ -24,7 +24,7 @@ from chapar.ordered_set import after_prefix
 from chapar.value import KIND_OF_TYPE, Kind, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from chapar.check import Operand
 
@@ -104,9 +104,18 @@ def _region(op: Op, value: Operand) -> Region:
 
 
 def _intersection(one: Region, other: Region) -> Region:
-    both: list[Cut] = []
+    return _where(one, other, lambda cut: admits(one, cut) and admits(other, cut))
+
+
+def union_of(one: Region, other: Region) -> Region:
+    """The region of the values that one of two regions holds."""
+    return _where(one, other, lambda cut: admits(one, cut) or admits(other, cut))
+
+
+def _where(one: Region, other: Region, holds: Callable[[Cut], bool]) -> Region:
+    """The region of the places, told apart by the cuts of two regions, where something holds."""
+    cuts: list[Cut] = []
     for cut in sorted({*one, *other}):
-        inside = admits(one, cut) and admits(other, cut)
-        if inside != len(both) & 1:
-            both.append(cut)
-    return tuple(both)
+        if holds(cut) != len(cuts) & 1:
+            cuts.append(cut)
+    return tuple(cuts)

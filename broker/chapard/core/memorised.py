@@ -8,8 +8,8 @@
 - A home confirms when the event is safe in its clients' queues, and keeps a copy for clients that subscribe later.
   So `delivered` means that the home needs nothing more, whoever subscribes there. A home that has lost its disk has
   lost its copies too, and asks for them again (REPLAY).
-- Confirmations are gathered, then travel in one frame: from home to broker after `delivered_delay`, from broker to
-  brokers, which nobody waits for, after `gossip_delay`.
+- Confirmations are gathered, then travel in one frame: from home to broker after `delivered_delay`, or with half a
+  window of them at once; from broker to brokers, which nobody waits for, after `gossip_delay`.
 """
 
 from __future__ import annotations
@@ -73,10 +73,14 @@ class Memorised:
     # Storing
 
     def publish(self, event: Event, body: bytes, now: float) -> None:
-        """Keep an event of one of our own clients."""
+        """Keep an event of one of our own clients; `settle` it when the disk has it."""
         memory = memory_of(event, body, event.lifetime_ms, self._nobody(), self._wanted(event), now)
-        memory.is_own = True
+        memory.is_own = memory.is_unsaved = True
         self._keep(memory, now)
+
+    def settle(self, event_id: EventId) -> None:
+        """An event of our own clients can no longer be undone by a crash."""
+        self.met.settle(event_id)
 
     def store(self, event: Event, body: bytes, remaining_ms: int, delivered: NodeVector, now: float) -> Memory | None:
         """Keep an event that came from elsewhere; None if it is known or cannot be kept."""
@@ -147,7 +151,7 @@ class Memorised:
     def offer_own(self) -> None:
         """Our broker has changed: let it ask for those of our events that it lacks."""
         broker = self._station.broker
-        own = [(memory.event_id, self.met.tree.stamp(memory.event_id)) for memory in self.met if memory.is_own]
+        own = [(memory.event_id, self.met.tree.stamp(memory.event_id)) for memory in self.met if _is_offered(memory)]
         if own and broker is not None and broker != self._station.index:
             listing = Listing(self._station.index, Table.MET, (), tuple(own), SyncFlag.OFFER_ONLY)
             self._links.send(broker, listing)
@@ -196,7 +200,7 @@ class Memorised:
             memory = self.met.get(event_id)
             if memory is None or origin_of(event_id) in blocked:
                 continue
-            if memory.held_until > now:
+            if memory.is_unsaved or memory.held_until > now:
                 blocked.add(origin_of(event_id))
             else:
                 yield memory
@@ -214,6 +218,8 @@ class Memorised:
         wanted = list(filters)
         for memory in self.met:
             is_for_home = not memory.event.to or home in memory.event.to
+            if memory.is_unsaved:
+                continue
             if memory.delivered[home] and is_for_home and any(each.matches(memory.event) for each in wanted):
                 self._send(home, memory, MAX_ATTEMPT, now)
 
@@ -253,8 +259,11 @@ class Memorised:
         return min([*times, *(time for time in others if time is not None)], default=None)
 
     def _confirm_soon(self, now: float) -> None:
+        """Gather confirmations, but not for so long that our broker's window is used up."""
         if self._confirm_at is None:
             self._confirm_at = now + self._config.delivered_delay
+        if 2 * len(self._confirmations) >= self._config.serve_window:
+            self._confirm_at = now
 
     def _send_confirmations(self) -> None:
         """Tell our broker what our clients have; without one it waits."""
@@ -338,6 +347,10 @@ class Memorised:
 def _id_of(event: Event) -> EventId:
     assert event.id is not None, "a body that was decoded has an id"
     return event.id
+
+
+def _is_offered(memory: Memory) -> bool:
+    return memory.is_own and not memory.is_unsaved
 
 
 def _key(memory: Memory) -> str:

@@ -50,6 +50,8 @@ class Memory:
     """Confirmed here for our clients: kept for those that subscribe later."""
     is_flooded: bool = False
     """The other brokers have been told."""
+    is_unsaved: bool = False
+    """Published here, and not on the disk yet: a crash could still undo it, so nobody else hears of it."""
     held_until: float = 0.0
     """Not served before this time, because its predecessor is missing."""
 
@@ -115,6 +117,10 @@ class MET:
         """Whether the publisher's next event is here: if this one came later, it closed a gap."""
         return (memory.event_id[:STREAM_BYTES], memory.event.chain + 1) in self._chains
 
+    def is_waiting(self, now: float) -> bool:
+        """Whether an event is held back, as its predecessor is missing."""
+        return any(memory.held_until > now for memory in self._memories.values())
+
     # Changes
 
     def add(self, memory: Memory, now: float) -> Evicted:
@@ -146,6 +152,13 @@ class MET:
             for home in news.indexes():
                 self._unpend(home, event_id)
         return news
+
+    def settle(self, event_id: EventId) -> None:
+        """An event of our own is on the disk: from now on it is part of the table that others see."""
+        memory = self._memories.get(event_id)
+        if memory is not None:
+            memory.is_unsaved = False
+            self._stamp(memory)
 
     def want(self, home: int, matches: Callable[[Event], bool]) -> None:
         """A home's filters have changed: see anew which events it wants. Named destinations stand."""
@@ -195,14 +208,15 @@ class MET:
     def encoded(self, key: bytes, now: float) -> bytes | None:
         """The record of a key as it travels; None if there is none or it is about to expire."""
         memory = self._memories.get(EventId(key))
-        if memory is None or memory.expiry <= now:
+        if memory is None or memory.is_unsaved or memory.expiry <= now:
             return None
         return encode_record(MetRecord(memory.remaining_ms(now), memory.delivered.to_wire(), memory.body))
 
     # Inside
 
     def _stamp(self, memory: Memory) -> None:
-        self.tree.set(memory.event_id, hash63(memory.delivered.to_wire()))
+        if not memory.is_unsaved:
+            self.tree.set(memory.event_id, hash63(memory.delivered.to_wire()))
 
     def _unpend(self, home: int, event_id: EventId) -> None:
         pending = self._pending.get(home, [])

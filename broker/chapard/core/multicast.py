@@ -4,11 +4,14 @@ The root groups the destinations by their next hop and sends one EVENT to each, 
 its group; every node on the way takes what is for itself and does the same with the rest, broker or not. The printed
 `NNV xor BNV` of (3.10) is wrong, as it admits brokers that are not neighbours; grouping by next hop needs neither.
 
+- Where routing knows the links of the network, the next hops are those of a tree of shortest paths that shares as many
+  as it can (tree.py); else, and for whom it does not reach, the next hop is that of the route.
 - A next hop that runs no chapard is skipped: the event goes straight to the destination, and IP carries it there.
 - Nothing loops: an event is accepted once per destination (and attempt), is never sent back to where it came from, and
   carries a hop limit.
-- When a link gives an event up, its RNV is grouped again over the routes of that moment. Destinations whose next hop is
-  still the dead one, or a node that the event came from, are lost, and the loss is recorded.
+- Where routing has no way, or only the way back, one that it took back a moment ago is tried (`lapsed`).
+- When a link gives an event up, its RNV is grouped again over the routes of that moment. Destinations that are reached
+  only over the dead node, or one that the event came from, are lost, and the loss is recorded.
 """
 
 from __future__ import annotations
@@ -19,11 +22,18 @@ from chapar.event import EventId, peek_id
 from chapar.wire import EventFrame
 from chapard.core.effects import Reason
 from chapard.core.nodevector import NodeVector
+from chapard.core.tree import Paths
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from chapard.core.links import Links
     from chapard.core.outlet import Outlet
     from chapard.core.station import Station
+    from chapard.core.topology import RouteView
+
+MOST_GROUPINGS = 1024
+"""Groupings that are remembered until the routes or the peers change."""
 
 
 class Multicast:
@@ -36,6 +46,11 @@ class Multicast:
         self._nodes = station.config.nodes
         self._accepted: dict[tuple[EventId, int], tuple[NodeVector, tuple[int, ...]]] = {}
         """By event and attempt: the destinations accepted, and the nodes it came from."""
+        self._groupings: dict[tuple[NodeVector, tuple[int, ...]], Mapping[int | None, NodeVector]] = {}
+        """By residual vector, and the nodes not to hand it to."""
+        self._paths: Paths | None = None
+        self._grouped_by: tuple[RouteView, tuple[int, int]] | None = None
+        """The view, and the states of peers and lapsed routes, that these stand on."""
 
     def __len__(self) -> int:
         return len(self._accepted)
@@ -72,7 +87,8 @@ class Multicast:
 
     def send(self, frame: EventFrame, rnv: NodeVector, came_from: int | None = None) -> None:
         """Send one EVENT per next hop, each with the part of `rnv` that lies behind it."""
-        for next_hop, group in self._groups(rnv).items():
+        avoid = () if came_from is None else (came_from,)
+        for next_hop, group in self._groups(rnv, avoid).items():
             if next_hop is None or next_hop == came_from:
                 self._outlet.lose(peek_id(frame.body), group, Reason.NO_ROUTE)
             else:
@@ -81,7 +97,8 @@ class Multicast:
     def gave_up(self, dead: int | None, frame: EventFrame) -> None:
         """An event comes back, as `dead` does not answer or (None) the next hop is gone: try the routes of now."""
         _, sources = self._accepted.get((peek_id(frame.body), frame.attempt), (None, ()))
-        for next_hop, group in self._groups(NodeVector.from_wire(frame.rnv, self._nodes)).items():
+        avoid = sources if dead is None else (*sources, dead)
+        for next_hop, group in self._groups(NodeVector.from_wire(frame.rnv, self._nodes), avoid).items():
             if next_hop is None or next_hop in sources:
                 self._outlet.lose(peek_id(frame.body), group, Reason.NO_ROUTE)
             elif next_hop == dead:
@@ -89,16 +106,47 @@ class Multicast:
             else:
                 self._links.send(next_hop, frame._replace(rnv=group.to_wire()))
 
-    def _groups(self, rnv: NodeVector) -> dict[int | None, NodeVector]:
-        """The destinations by the node to hand the event to; under None those without a route."""
+    def _groups(self, rnv: NodeVector, avoid: tuple[int, ...]) -> Mapping[int | None, NodeVector]:
+        """The destinations by the node to hand the event to; under None those without a route.
+
+        A node to avoid is among them only where the route leads there and no other path is as short.
+        """
+        view, changes = self._station.view, (self._station.peers.changes, self._station.lapsed.changes)
+        if self._grouped_by is None or self._grouped_by[0] is not view or self._grouped_by[1] != changes:
+            self._groupings.clear()
+            self._paths = None if view.links is None else Paths(self._station.index, view.links)
+            self._grouped_by = (view, changes)
+        groups = self._groupings.get((rnv, avoid))
+        if groups is None:
+            if len(self._groupings) >= MOST_GROUPINGS:
+                self._groupings.clear()
+            groups = self._groupings[rnv, avoid] = self._group(rnv, avoid)
+        return groups
+
+    def _group(self, rnv: NodeVector, avoid: tuple[int, ...]) -> Mapping[int | None, NodeVector]:
+        next_hop_of: dict[int, int] = {}
+        destinations = rnv.indexes()
+        if self._paths is not None:
+            station = self._station
+            next_hops = {node for node in station.view.neighbours if node in station.peers and node not in avoid}
+            plan = self._paths.plan(destinations, next_hops)
+            if plan is not None:
+                next_hop_of = {node: next_hop for next_hop, group in plan.groups.items() for node in group}
         members: dict[int | None, list[int]] = {}
-        for node in rnv.indexes():
-            members.setdefault(self._hand_to(node), []).append(node)
+        for node in destinations:
+            next_hop = next_hop_of[node] if node in next_hop_of else self._hand_to(node, avoid)
+            members.setdefault(next_hop, []).append(node)
         return {next_hop: NodeVector.of(group, self._nodes) for next_hop, group in members.items()}
 
-    def _hand_to(self, node: int) -> int | None:
-        route = self._station.route(node)
+    def _hand_to(self, node: int, avoid: tuple[int, ...]) -> int | None:
+        station = self._station
+        route = station.route(node)
+        if route is None and (node in station.peers or node in station.view.neighbours):
+            return node  # contact is enough: a peer that routing does not know yet is one hop away
+        if route is None or route.next_hop in avoid:
+            lapsed = station.lapsed.next_hop(node)
+            if lapsed is not None and lapsed not in avoid:
+                return lapsed
         if route is None:
-            # Contact is enough: a peer that routing does not know yet is one hop away.
-            return node if node in self._station.peers or node in self._station.view.neighbours else None
-        return route.next_hop if route.next_hop in self._station.peers else node
+            return None
+        return route.next_hop if route.next_hop in station.peers else node

@@ -178,6 +178,8 @@ class Node:
             self._trickle.prompt(now)  # a stranger: contact is enough to introduce ourselves
         if isinstance(frames[0], Link):
             frames = self._links.receive(frames[0], frames[1:], now)
+        else:
+            frames = self._links.receive_loose(source, frames)
         self._handle(frames, now)
 
     def route_changed(self, view: RouteView, now: float) -> None:
@@ -191,13 +193,15 @@ class Node:
             if before.routes.get(destination) != route:
                 self.outlet.emit(RouteRow(destination, route.next_hop, route.hops))
         for neighbour in sorted(gone):
-            self.station.peers.forget(neighbour)
+            if self.station.peers.forget(neighbour):
+                self.station.miss(neighbour, now)
+        self._search(now)
         if view.neighbours - before.neighbours:
             self._trickle.prompt(now)
         self._office.reconsider(now)
         for neighbour in sorted(gone):
             withdrawn = [(neighbour, frame) for frame in self._links.withdraw(neighbour)]
-            self._take_back(withdrawn, now, is_dead=neighbour not in view.routes)
+            self._take_back(withdrawn, now, is_dead=False)
 
     def client_request(self, client: str, request: Request, now: float) -> None:
         """Carry out a client's request; the answers are effects."""
@@ -243,8 +247,13 @@ class Node:
             self.brokerage.serve(now)
         self.brokerage.tick(now)
         self._integrity.tick(now)
-        if self.station.peers.expire(now):
+        silent = self.station.peers.expire(now)
+        for peer in silent:
+            self.station.miss(peer, now)
+        if silent:
+            self._search(now)
             self._office.reconsider(now)
+        self.station.lapsed.expire(now)
         self._office.tick(now)
         if self._trickle.deadline <= now:
             self._beacon(now)
@@ -261,6 +270,7 @@ class Node:
             self.memorised.next_deadline(),
             self._integrity.next_deadline(),
             self.station.peers.next_deadline(),
+            self.station.lapsed.next_deadline(),
             self._office.next_deadline(),
             self.brokerage.next_deadline(),
             self._trickle.deadline,
@@ -282,9 +292,9 @@ class Node:
         """Which method acts on which kind of frame."""
         return {
             Beacon: self._on_beacon,
-            Bye: lambda frame, now: self._lost(frame.sender, now),
+            Bye: lambda frame, now: self._left(frame.sender, now),
             Ack: lambda frame, now: self._links.confirmed(frame.sender, frame.epoch, frame.cumulative, now),
-            Nack: lambda frame, now: self._links.missing(frame.sender, frame.epoch, frame.missing, now),
+            Nack: self._on_nack,
             Fragment: self._on_fragment,
             EventFrame: self._on_event,
             Publish: self._on_publish,
@@ -317,6 +327,10 @@ class Node:
                 self.outlet.drop(Reason.MALFORMED, peer=frame.sender)  # a LINK that heads no datagram
             else:
                 handler(frame, now)
+
+    def _on_nack(self, nack: Nack, now: float) -> None:
+        self._links.confirmed(nack.sender, nack.epoch, nack.cumulative, now)
+        self._links.missing(nack.sender, nack.epoch, nack.missing, now)
 
     def _on_fragment(self, fragment: Fragment, now: float) -> None:
         try:
@@ -353,6 +367,7 @@ class Node:
 
     def _new_contact(self, beacon: Beacon, now: float) -> None:
         """A peer, or a new incarnation of one: what an earlier one was told or began to say no longer counts."""
+        self.station.found(beacon.sender)
         self._links.peer_started(beacon.sender, beacon.incarnation)
         self._reassembly.forget(beacon.sender)
         if beacon.sender == self.station.broker:
@@ -456,12 +471,16 @@ class Node:
         for peer, frame in unsent:
             known = self.station.peers.get(peer)
             if known is not None and known.heard + self.config.retry_max < now:
-                self._lost(peer, now)
+                self._left(peer, now)
+                self.station.miss(peer, now)
+                self._search(now)
             if isinstance(frame, Records):
                 self._integrity.not_given(peer, Table(frame.table))
             self._gave_up(peer if is_dead else None, frame, now)
 
     def _gave_up(self, dead: int | None, frame: Frame, now: float) -> None:
+        if dead is not None:
+            self.station.lapsed.dead(dead)
         match frame:
             case EventFrame(attempt=0):
                 self._multicast.gave_up(dead, frame)
@@ -477,10 +496,15 @@ class Node:
                 # Served again, or compared again with the next beacon.
                 self.outlet.drop(Reason.HOP_DEAD, peer=dead)
 
-    def _lost(self, peer: int, now: float) -> None:
+    def _left(self, peer: int, now: float) -> None:
         """A peer is gone, or said goodbye."""
+        self.station.found(peer)
         if self.station.peers.forget(peer):
             self._office.reconsider(now)
+
+    def _search(self, now: float) -> None:
+        """Beacon more often while somebody is missed."""
+        self._trickle.search(self.station.search_interval(now), now)
 
     def _hand_over(self, now: float) -> None:
         """Give the broker what the home has for it; without a broker it waits."""
@@ -528,6 +552,7 @@ class Node:
             self._links.send_loose(target, beacon)
         self.home.sessions.forget_expired(now)
         self._trickle.sent(now)
+        self._search(now)
 
     # Disk
 

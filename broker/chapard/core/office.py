@@ -143,7 +143,9 @@ class Office:
 
     def _inherit(self, now: float, *, at_once: bool) -> None:
         """Ask one adjoining broker for the tables; with the others, and after a short dismissal, digests will tell."""
-        for place, peer in enumerate(self._station.adjoining_brokers()):
+        strangers = self._station.strangers()
+        brokers = sorted(self._station.adjoining_brokers(), key=lambda peer: peer.index in strangers)
+        for place, peer in enumerate(brokers):
             if at_once and place == 0:
                 self._integrity.inherit_from(peer, now)
             else:

@@ -44,6 +44,8 @@ class Peers:
         self._nodes = nodes
         self._hold = hold
         self._peers: dict[int, Peer] = {}
+        self.changes = 0
+        """How often a peer was found or lost."""
 
     def __contains__(self, index: int) -> bool:
         return index in self._peers
@@ -61,6 +63,7 @@ class Peers:
     def beacon(self, beacon: Beacon, now: float) -> Peer | None:
         """Take a beacon; returns the peer as it was known before, None if it is a new contact or a new incarnation."""
         before = self._peers.get(beacon.sender)
+        self.changes += before is None
         if before is not None and before.beacon.incarnation != beacon.incarnation:
             before = None
         self._peers[beacon.sender] = Peer(
@@ -81,13 +84,14 @@ class Peers:
         return peer is not None
 
     def forget(self, index: int) -> bool:
+        self.changes += index in self._peers
         return self._peers.pop(index, None) is not None
 
     def expire(self, now: float) -> list[int]:
         """Forget the peers that have been silent for too long."""
         silent = [peer.index for peer in self if peer.heard + self._hold <= now]
         for index in silent:
-            del self._peers[index]
+            self.forget(index)
         return silent
 
     def next_deadline(self) -> float | None:

@@ -34,6 +34,7 @@ class Why(StrEnum):
     MPR = "mpr"
     MESH = "mesh"
     REPLICA = "replica"
+    BRIDGE = "bridge"
     ORPHAN = "orphan"
     NONE = "none"
 
@@ -114,21 +115,25 @@ def appointment(station: Station, *, saves_power: bool) -> Why:
 
     A relay cannot decline: without it the broker network falls apart. Where nodes are elected, those that save power
     stand back as long as another can serve.
+
+    To the report's rules one is added: who hears a node to which routing knows no way is a bridge between two parts of
+    the network, and passes on between them what is kept, seconds before routing can appoint its relays there.
     """
     view = station.view
     if not view.neighbours:
         return Why.ALONE
     if station.selectors():
         return Why.MPR
-    widest = max((route.hops for route in view.routes.values()), default=1)
+    widest = station.widest()
     candidates = _candidates(station, saves_power=saves_power)
-    if widest == 1 and not station.relays:
-        return Why.MESH if station.index in candidates[: station.config.broker_min] else Why.NONE
+    if widest == 1 and not station.relays and station.index in candidates[: station.config.broker_min]:
+        return Why.MESH
     if widest == 2 and len(station.relays) == 1:
         # (3.18): one MPR only, so the lowest other node is its replica.
         others = [node for node in candidates if node not in station.relays]
-        return Why.REPLICA if others[:1] == [station.index] else Why.NONE
-    return Why.NONE
+        if others[:1] == [station.index]:
+            return Why.REPLICA
+    return Why.BRIDGE if station.strangers() else Why.NONE
 
 
 def _candidates(station: Station, *, saves_power: bool) -> list[int]:

@@ -5,8 +5,10 @@ Every machine of the node reads it; only the node itself (on a new view, a beaco
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
+from chapard.core.lapsed import LapsedRoutes
 from chapard.core.nodevector import NodeVector
 from chapard.core.peers import Peer, Peers
 from chapard.core.topology import Alone, Route, RouteView, available
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
 
 PROBE_ROUNDS = 3
 """How often a node nearer than a broker that answered is tried: its first beacons, or ours, may have been lost."""
+
+SEARCH_SHARE = 1 / 200
+"""The part of the time for which somebody is missed that may pass between two beacons."""
 
 
 class Station:
@@ -36,15 +41,20 @@ class Station:
         """The broker this node hands its events to: itself, if it is one."""
         self.relays: frozenset[int] = frozenset()
         """MPRs: the routing daemon's, or our own selection where it has none."""
+        self.lapsed = LapsedRoutes()
         self._neighbour_since: dict[int, float] = {}
         self._probes: dict[int, int] = {}
         """How many destinations were tried behind each silent neighbour."""
+        self._missed: dict[int, float] = {}
+        """Nodes that were in contact and fell silent, and since when."""
 
     def adopt(self, view: RouteView, now: float) -> frozenset[int]:
-        """Take a new route view; returns the neighbours that are gone."""
-        gone = self.view.neighbours - view.neighbours
+        """Take a new route view; returns the neighbours and other contacts that it no longer reaches."""
+        self.lapsed.taken_back(self.view.routes, view.routes, self.peers.__contains__, now)
+        before, self.available = self.available, available(view, self.index, self.config.nodes)
+        unreached = {peer.index for peer in self.peers if before[peer.index] and not self.available[peer.index]}
+        gone = (self.view.neighbours - view.neighbours) | unreached
         self.view = view
-        self.available = available(view, self.index, self.config.nodes)
         self._neighbour_since = {n: self._neighbour_since.get(n, now) for n in sorted(view.neighbours)}
         self._probes = {n: tried for n, tried in self._probes.items() if n in view.neighbours}
         self.select_relays()
@@ -64,6 +74,21 @@ class Station:
             return self.view.selectors
         return frozenset(peer.index for peer in self.peers if peer.relays[self.index])
 
+    def widest(self) -> int:
+        """Hops to the farthest node, exact up to 2.
+
+        A source without MPRs may state no more than that a node is no neighbour (the kernel knows gateways, not hops).
+        Two hops then hold only for whom a neighbour's beacon names; anybody else is farther.
+        """
+        hops = max((route.hops for route in self.view.routes.values()), default=1)
+        if hops != 2 or self.view.mprs is not None:
+            return hops
+        near = {self.index, *self.view.neighbours}
+        for peer in self.peers:
+            if peer.index in self.view.neighbours:
+                near.update(peer.neighbours.indexes())
+        return 2 if self.view.routes.keys() <= near else 3
+
     def route(self, node: int) -> Route | None:
         return self.view.routes.get(node)
 
@@ -75,6 +100,15 @@ class Station:
     def adjoining_brokers(self) -> list[Peer]:
         """Brokers in contact, by index."""
         return [peer for peer in self.peers if peer.is_broker]
+
+    def reachable(self) -> NodeVector:
+        """Every node that it makes sense to send to: those available, and those that were a moment ago."""
+        nodes = self.config.nodes
+        return self.available | NodeVector.of((node for node in self.lapsed if node < nodes), nodes)
+
+    def strangers(self) -> list[int]:
+        """Contacts that routing does not reach: another part of the network, and this node is between the two."""
+        return [peer.index for peer in self.peers if not self.available[peer.index]]
 
     def homes(self) -> list[int]:
         """The homes that have chosen this node as their broker, itself included."""
@@ -92,6 +126,26 @@ class Station:
         for peer in brokers:
             if not self.is_adjacent(peer.index):
                 links.send(peer.index, frame)
+
+    def miss(self, node: int, now: float) -> None:
+        """A node that was in contact, and did not say goodbye, is none any more."""
+        self._missed[node] = now
+
+    def found(self, node: int) -> None:
+        """A node is in contact, or has said goodbye: it is not missed."""
+        self._missed.pop(node, None)
+
+    def search_interval(self, now: float) -> float:
+        """How long at most between beacons, for nodes that were in contact and can be reached in no way now.
+
+        They may be back any moment, with a partition of the network behind them. The longer they are missed the rarer
+        the beacons, so that a partition takes the same small part of its length to be bridged, and nobody who is gone
+        for good costs for ever.
+        """
+        longest = self.config.refresh_period
+        self._missed = {node: since for node, since in self._missed.items() if (now - since) * SEARCH_SHARE < longest}
+        missed = [since for node, since in self._missed.items() if not self.available[node]]
+        return (now - max(missed)) * SEARCH_SHARE if missed else inf
 
     def is_looking(self, now: float) -> bool:
         """Whether a neighbour is so new that its beacon may only be on its way."""

@@ -23,7 +23,7 @@ class Route(Protocol):
 
 
 class RouteView(Protocol):
-    """One node's routing knowledge. MPRs and selectors are None where the source knows none."""
+    """One node's routing knowledge. MPRs, selectors and links are None where the source knows none."""
 
     @property
     def neighbours(self) -> frozenset[int]: ...
@@ -33,6 +33,8 @@ class RouteView(Protocol):
     def mprs(self) -> frozenset[int] | None: ...
     @property
     def selectors(self) -> frozenset[int] | None: ...
+    @property
+    def links(self) -> Mapping[int, frozenset[int]] | None: ...
     def select_relays(self, two_hop: Mapping[int, frozenset[int]], /) -> frozenset[int]: ...
 
 
@@ -43,6 +45,7 @@ class Alone(NamedTuple):
     routes: Mapping[int, Route] = MappingProxyType({})
     mprs: frozenset[int] | None = frozenset()
     selectors: frozenset[int] | None = frozenset()
+    links: Mapping[int, frozenset[int]] | None = None
 
     def select_relays(self, two_hop: Mapping[int, frozenset[int]], /) -> frozenset[int]:  # noqa: ARG002 - nobody to select
         return frozenset()

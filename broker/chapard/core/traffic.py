@@ -13,6 +13,7 @@ TRAFFIC: Final = MappingProxyType(
     {
         Kind.PUBLISH: TrafficClass.DATA,
         Kind.EVENT: TrafficClass.DATA,
+        Kind.BRIEF: TrafficClass.DATA,
         Kind.STORE: TrafficClass.DATA,
         Kind.FRAGMENT: TrafficClass.DATA,
         Kind.DIGESTS: TrafficClass.SYNC,

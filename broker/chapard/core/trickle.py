@@ -2,7 +2,8 @@
 
 Each interval is twice the one before, up to the refresh period; the beacon leaves at a random moment of its second
 half, so that neighbours do not keep colliding. Trickle's suppression counter is not used: a beacon speaks for its own
-node only, so nobody else's makes it redundant.
+node only, so nobody else's makes it redundant. A node that searches for neighbours it has lost does not let the time
+between beacons grow as far: what waits on either side of a partition is not to wait for a beacon when that heals.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ PROMPT_SPREAD = 0.05
 """Share of the shortest interval over which prompt beacons of several nodes are spread."""
 PROMPT_GAP = 0.25
 """Share of the shortest interval that lies between two prompt beacons, however much news there is."""
+
+SEARCH = 0.5
+"""Share of the shortest interval at which a node begins to search."""
 
 
 class Trickle:
@@ -34,6 +38,12 @@ class Trickle:
         self._last = now
         self.deadline = now + self._rng.uniform(0.5, 1.0) * self._interval
         self._interval = min(2 * self._interval, self._longest)
+
+    def search(self, interval: float, now: float) -> None:
+        """Somebody is missed: the next beacon waits for the second half of this interval at most."""
+        if interval < self._longest:
+            interval = max(interval, SEARCH * self._shortest)
+            self.deadline = min(self.deadline, now + self._rng.uniform(0.5, 1.0) * interval)
 
     def prompt(self, now: float) -> None:
         """There is news: beacon at once, and often for a while."""

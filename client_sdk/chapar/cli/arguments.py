@@ -32,6 +32,7 @@ PAGES: Final[Mapping[str, str]] = {
     "met": "the memorised event table: events kept for those who are away",
     "clients": "the sessions of applications at this node",
     "routes": "what the routing daemon has told",
+    "losses": "the last events that somebody did not get from this node, and why",
 }
 
 _MAIN_EPILOG: Final = """\
@@ -79,6 +80,7 @@ _PAGE_EPILOGS: Final[Mapping[str, str]] = {
     "met": "  chapar met\n  chapar met --json | jq '.events | length'",
     "clients": "  chapar clients\n  chapar clients --json | jq '.clients[] | select(.state == \"off\")'",
     "routes": "  chapar routes\n  chapar routes --http 127.0.0.2:7780",
+    "losses": "  chapar losses\n  chapar losses --json | jq -r '.losses[] | [.id, .reason] | @tsv'",
 }
 _COMPLETION_EPILOG: Final = """\
 to switch it on:

@@ -146,6 +146,17 @@ LISTINGS: Final[Mapping[str, Listing]] = {
         (_plain("destination"), _plain("next_hop"), _plain("hops")),
         "no routes: this node knows nobody else",
     ),
+    "losses": Listing(
+        "losses",
+        (
+            _plain("id"),
+            Column("lost", lambda row: _time(row.get("seconds_ago"), " ago")),
+            _plain("reason"),
+            _plain("homes", "not at"),
+            _plain("client"),
+        ),
+        "nothing was lost here",
+    ),
 }
 
 
@@ -170,6 +181,11 @@ def page(name: str, data: Mapping[str, Any], *, width: int | None = None) -> str
 def _route_facts(data: Mapping[str, Any]) -> str:
     named = (("neighbours", "neighbours"), ("mprs", "multipoint relays"), ("selectors", "relay for"))
     lists = [(label, _words(data[key]) or ABSENT) for key, label in named if data.get(key) is not None]
+    quality = [(str(node), _number(value)) for node, value in _dict(data.get("quality")).items()]
+    if quality:
+        lists.append(("link quality", ", ".join(f"{node} {ABSENT if q is None else q}" for node, q in quality)))
+    if _dict(data.get("faults")):
+        lists.append(("faults", _counts(_dict(data.get("faults")))))
     return facts([("source", _source(data)), *lists])
 
 

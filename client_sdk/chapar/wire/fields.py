@@ -119,14 +119,14 @@ def _key(nodes: int, sizes: tuple[int, ...]) -> Check:
     return check
 
 
-def blob(limit: int) -> Rule:
-    """A byte string of 1 to `limit` bytes."""
+def blob(limit: int, *, least: int = 1) -> Rule:
+    """A byte string of `least` to `limit` bytes."""
 
     def check(value: Any) -> None:
         if type(value) is not bytes:
             raise WireError(WireReason.TYPE, "byte string")
-        if not value:
-            raise WireError(WireReason.RANGE, "empty byte string")
+        if len(value) < least:
+            raise WireError(WireReason.RANGE, "short byte string")
         if len(value) > limit:
             raise WireError(WireReason.OVERSIZED, "byte string")
 

@@ -19,6 +19,7 @@ from chapar.filter import Filter
 from chapar.limits import (
     EVENT_ID_BYTES,
     HOP_LIMIT,
+    MAX_EVENT_BYTES,
     MAX_FILTERS_PER_FRAME,
     MAX_MESSAGE_BYTES,
     MAX_MISSING,
@@ -69,6 +70,7 @@ class Kind(IntEnum):
     LEASE = 16
     REPLAY = 17
     BYE = 18
+    BRIEF = 19
 
 
 class BeaconFlag(IntFlag):
@@ -174,7 +176,7 @@ class Delivered(NamedTuple):
 
 
 class Ack(NamedTuple):
-    """All datagrams of this epoch of the link up to `cumulative` have arrived."""
+    """All datagrams of this epoch of the link up to `cumulative` have arrived; in epoch 0, this head is known."""
 
     sender: int
     epoch: int
@@ -182,10 +184,11 @@ class Ack(NamedTuple):
 
 
 class Nack(NamedTuple):
-    """These datagrams of this epoch of the link have not arrived."""
+    """These datagrams of this epoch have not arrived, all up to `cumulative` have. In epoch 0: heads not known."""
 
     sender: int
     epoch: int
+    cumulative: int
     missing: tuple[int, ...]
 
 
@@ -272,6 +275,17 @@ class Bye(NamedTuple):
     sender: int
 
 
+class Brief(NamedTuple):
+    """A PUBLISH or EVENT like an earlier one between the same two nodes, of which only this is different."""
+
+    sender: int
+    head: int
+    """What both ends have derived from the earlier one."""
+    sequence: int
+    """Of the event's id."""
+    payload: bytes
+
+
 class FmtRecord(NamedTuple):
     """One home's filters, as brokers hand them to each other."""
 
@@ -291,7 +305,7 @@ class MetRecord(NamedTuple):
 
 Frame: TypeAlias = (
     Beacon | Subscribe | Unsubscribe | Publish | EventFrame | Store | Delivered | Ack | Nack
-    | Link | Fragment | Digests | Listing | Want | Records | Lease | Replay | Bye
+    | Link | Fragment | Digests | Listing | Want | Records | Lease | Replay | Bye | Brief
 )  # fmt: skip
 Record: TypeAlias = FmtRecord | MetRecord
 
@@ -342,6 +356,7 @@ def _want_keys(frame: Want) -> Want:
 
 
 U8: Final = uint(255)
+U16: Final = uint(2**16 - 1)
 U32: Final = uint(U32_MAX)
 U64: Final = uint(U64_MAX)
 TABLE: Final = uint(len(Table) - 1)
@@ -363,7 +378,7 @@ SPECS: Final[Mapping[Kind, Spec]] = {
     Kind.STORE: Spec(Store, (INDEX, U64, VECTOR, BODY)),
     Kind.DELIVERED: Spec(Delivered, (INDEX, DELIVERIES)),
     Kind.ACK: Spec(Ack, (INDEX, U32, U32)),
-    Kind.NACK: Spec(Nack, (INDEX, U32, fields.many(U32, MAX_MISSING))),
+    Kind.NACK: Spec(Nack, (INDEX, U32, U32, fields.many(U32, MAX_MISSING))),
     Kind.LINK: Spec(Link, (INDEX, U32, U32, U32, U32, U32)),
     Kind.FRAGMENT: Spec(
         Fragment,
@@ -381,6 +396,7 @@ SPECS: Final[Mapping[Kind, Spec]] = {
     Kind.LEASE: Spec(Lease, (INDEX, INDEX, U64, VECTOR)),
     Kind.REPLAY: Spec(Replay, (INDEX, FILTERS), _filters_parsed),
     Kind.BYE: Spec(Bye, (INDEX,)),
+    Kind.BRIEF: Spec(Brief, (INDEX, U16, U32, fields.blob(MAX_EVENT_BYTES, least=0))),
 }
 FMT_RECORD: Final = Spec(FmtRecord, (INDEX, U64, U64, FILTERS), _filters_parsed)
 MET_RECORD: Final = Spec(MetRecord, (U64, VECTOR, BODY))

@@ -1,8 +1,8 @@
 """The kinds that carry the traffic, checked without a call per field.
 
-`frames.SPECS` says what a frame may hold. This module says it again for LINK, EVENT and PUBLISH in one expression each,
-because a table of checks costs twice as much as the frame. It only ever says yes: what one of these expressions does
-not accept is handed to `otherwise`, which goes by the table. A test holds both equal.
+`frames.SPECS` says what a frame may hold. This module says it again for LINK, EVENT, PUBLISH and BRIEF in an expression
+each, because a table of checks costs twice as much as the frame. It only ever says yes: what one of these expressions
+does not accept is handed to `otherwise`, which goes by the table. A test holds both equal.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from chapar.limits import HOP_LIMIT, MAX_EVENT_BYTES, U32_MAX, U64_MAX
 from chapar.wire.fields import BODY_START, SHORTEST_BODY
-from chapar.wire.frames import EventFrame, Frame, Kind, Link, Publish
+from chapar.wire.frames import Brief, EventFrame, Frame, Kind, Link, Publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -74,4 +74,26 @@ def hot_makers(nodes: int, version: int, otherwise: Maker) -> Mapping[int, Maker
             return new(Publish, (sender, body))
         return otherwise(array)
 
-    return {int(Kind.LINK): link, int(Kind.EVENT): event, int(Kind.PUBLISH): publish}
+    brief = _brief_maker(nodes, version, otherwise)
+    return {int(Kind.LINK): link, int(Kind.EVENT): event, int(Kind.PUBLISH): publish, int(Kind.BRIEF): brief}
+
+
+def _brief_maker(nodes: int, version: int, otherwise: Maker) -> Maker:
+    new = tuple.__new__
+
+    def brief(array: Any) -> Frame:
+        version_, kind, sender, head, sequence, payload = array
+        if (
+            type(array) is tuple
+            and type(version_) is type(kind) is type(sender) is type(head) is type(sequence) is int
+            and type(payload) is bytes
+            and version_ == version
+            and 0 <= sender < nodes
+            and 0 <= head < 2**16
+            and 0 <= sequence <= U32_MAX
+            and len(payload) <= MAX_EVENT_BYTES
+        ):
+            return new(Brief, (sender, head, sequence, payload))
+        return otherwise(array)
+
+    return brief

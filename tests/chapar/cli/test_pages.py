@@ -111,6 +111,28 @@ def test_routes_begin_with_their_source() -> None:
     )
 
 
+def test_routes_of_a_live_source_say_how_good_they_are() -> None:
+    """The quality of each link, and what was wrong with what the source said, the most first."""
+    data = {"source": "olsrd", "state": "ok", "version": 9, "routes": [], "quality": {"2": 0.98, "3": None}}
+    assert page("routes", {**data, "faults": {"syntax": 1, "loop": 3}}) == (
+        "source        olsrd: ok (version 9)\n"
+        "link quality  2 0.98, 3 –\n"
+        "faults        loop 3, syntax 1\n"
+        "\n"
+        "no routes: this node knows nobody else\n"
+    )
+
+
+def test_losses_say_which_event_and_why() -> None:
+    """The newest first, as the daemon lists them."""
+    loss = {"number": 8, "seconds_ago": 3, "id": "1.9.4", "homes": [4, 7], "reason": "no_route", "client": None}
+    assert page("losses", {"losses": [loss], "truncated": True}) == (
+        "id     lost     reason    not at  client\n"
+        "1.9.4  3 s ago  no_route  4 7          –\n"
+        "(there is more: the daemon cut the list short)\n"
+    )
+
+
 @pytest.mark.parametrize("name", [name for name in PAGES if name != "status"])
 def test_an_empty_list_is_said_in_words(name: str) -> None:
     """Not as a table without rows."""

@@ -94,9 +94,9 @@ def test_every_number_has_a_limit(kind: Kind, place: int, limit: int, data: st.D
 
 
 def test_the_limits_are_those_of_the_protocol() -> None:
-    """Numbers are 32 bits, or 63 where a version or a time is counted; indexes are below the number of nodes."""
+    """Numbers are 32 bits, 16 of a head, 63 of a version or a time; indexes are below the number of nodes."""
     limits = {limit for _, _, limit in NUMBERS if isinstance(limit, int)}
-    assert limits == {1, 31, 64, 255, 4095, 4096, U32_MAX, U64_MAX}
+    assert limits == {1, 31, 64, 255, 4095, 4096, 65535, U32_MAX, U64_MAX}
 
 
 @given(frames(), st.integers(0, 20))
@@ -152,8 +152,8 @@ def test_a_want_has_a_stamp_for_each_key() -> None:
 
 def test_a_nack_asks_for_so_many_at_most() -> None:
     """What one NACK can make a sender repeat is bounded."""
-    assert reason_of(Nack(7, 1, tuple(range(64)))) is None
-    assert reason_of(Nack(7, 1, tuple(range(65)))) is WireReason.OVERSIZED
+    assert reason_of(Nack(7, 1, 2, tuple(range(64)))) is None
+    assert reason_of(Nack(7, 1, 2, tuple(range(65)))) is WireReason.OVERSIZED
 
 
 @pytest.mark.parametrize("kind", [Kind.SUBSCRIBE, Kind.UNSUBSCRIBE, Kind.REPLAY])

@@ -17,9 +17,9 @@ from chapar.wire.hot import hot_makers
 from strategies.frames import frames_by_kind, uints
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
-HOT = (Kind.LINK, Kind.EVENT, Kind.PUBLISH)
+HOT = (Kind.LINK, Kind.EVENT, Kind.PUBLISH, Kind.BRIEF)
 START = b"\x9a\xc4\x0a"
 BODY = START + bytes(10)
 SUSPECT: tuple[Any, ...] = (
@@ -28,6 +28,14 @@ SUSPECT: tuple[Any, ...] = (
     *(BODY, BODY[:-1], b"\x9b" + BODY[1:], START + b"\x00\xff" + bytes(8), START + b"\x01\x00" + bytes(8)),
     *(BODY + bytes(MAX_EVENT_BYTES - len(BODY)), BODY + bytes(MAX_EVENT_BYTES - len(BODY) + 1)),
 )
+
+
+GOOD: Mapping[Kind, tuple[Any, ...]] = {
+    Kind.LINK: (7, 1, 2, 3, 4, 5),
+    Kind.EVENT: (7, 1, 0, 9, b"\x01", BODY),
+    Kind.PUBLISH: (7, BODY),
+    Kind.BRIEF: (7, 300, 2, b"hi"),
+}
 
 
 class TableAskedError(Exception):
@@ -88,7 +96,7 @@ def test_nothing_is_accepted_that_the_table_refuses(data: st.DataObject, kind: K
 @pytest.mark.parametrize("kind", HOT)
 def test_every_field_is_checked(kind: Kind) -> None:
     """Each suspect value in each place of a good frame is accepted exactly if the table accepts it."""
-    good = {Kind.LINK: (7, 1, 2, 3, 4, 5), Kind.EVENT: (7, 1, 0, 9, b"\x01", BODY), Kind.PUBLISH: (7, BODY)}[kind]
+    good = GOOD[kind]
     array = (VERSION, int(kind), *good)
     assert quickly(kind, array, 256) == good
     for place in (0, *range(2, len(array))):
@@ -109,5 +117,5 @@ def test_what_is_no_array_of_the_kind_is_not_accepted(kind: Kind) -> None:
 @pytest.mark.parametrize("kind", HOT)
 def test_a_kind_that_is_not_an_integer_is_left_to_the_table(kind: Kind) -> None:
     """Python finds 10.0 where it looks for 10; the maker does not."""
-    good = {Kind.LINK: (7, 1, 2, 3, 4, 5), Kind.EVENT: (7, 1, 0, 9, b"\x01", BODY), Kind.PUBLISH: (7, BODY)}[kind]
+    good = GOOD[kind]
     assert quickly(kind, (VERSION, float(kind), *good), 256) is None

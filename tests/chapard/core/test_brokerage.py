@@ -442,6 +442,17 @@ def test_a_merge_is_told_at_once_and_a_repair_is_not() -> None:
     assert Kind.STORE in network.kinds(since)
 
 
+def test_what_an_unheard_broker_gives_is_a_merge_too() -> None:
+    """A broker whose beacon is still to come has met us this moment: what it knows is news to our partition."""
+    network = settled(chain(5))
+    network.run(QUICK.merge_window)
+    since = network.now
+    event = body_of(Event(subject="x", lifetime=60), 40)
+    network.inject(2, Records(9, Table.MET, (encode_record(MetRecord(60_000, b"", event)),), 0))
+    network.run(0.1)
+    assert Kind.STORE in network.kinds(since)
+
+
 # Leases
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from chapar import Event, Filter
-from chapar.event import event_id
+from chapar.event import event_id, origin_of, peek_id
 from chapar.wire import (
     Beacon,
     Delivered,
@@ -17,15 +17,17 @@ from chapar.wire import (
     Kind,
     Listing,
     Records,
+    Store,
     SyncFlag,
     Table,
     Want,
+    decode_met_record_untrusted,
     decode_untrusted,
     encode_record,
 )
 from chapard.core.effects import Transmit
 from chapard.core.fmt import FMT, key_of
-from chapard.core.integrity import SMALL_TABLE, WANT_KEYS, Integrity
+from chapard.core.integrity import SMALL_TABLE, STEP_IN, WANT_KEYS, Integrity
 from chapard.core.links import Links
 from chapard.core.met import MET
 from chapard.core.nodevector import NodeVector
@@ -224,7 +226,7 @@ def test_a_difference_that_settles_causes_no_exchange() -> None:
 
 
 def test_the_lower_index_starts_and_the_higher_steps_in() -> None:
-    """The lower of two brokers opens the exchange; if it does not, the higher does after half a sync_retry."""
+    """The lower of two brokers opens the exchange; if it does not, the higher does a moment later."""
     network = FakeNetwork(nodes=[4, 5])
     learn(network, 4, 7, 3, "x")
     learn(network, 5, 8, 3, "x")
@@ -238,7 +240,37 @@ def test_the_lower_index_starts_and_the_higher_steps_in() -> None:
     deaf.inject(5, a_beacon(4, is_broker=True, broker=4)._replace(fmt_digest=99))
     deaf.run(2)
     first = min(datagram.t for datagram, _ in deaf.frames(Listing))
-    assert first - since == pytest.approx(QUICK.sync_retry / 2, abs=0.01)
+    assert first - since == pytest.approx(STEP_IN, abs=0.01)
+
+
+def test_records_are_given_in_their_publishers_order() -> None:
+    """However the buckets lie, nothing given waits at the other side for what is given after it."""
+    network = apart()
+    for number in range(1, 60):
+        keep(network, 0, an_event(number))
+    keep(network, 1, an_event(1, origin=8))
+    network.run(10)
+    network.link((0, 1))
+    network.run(10)
+    batches = [frame.records for _, frame in network.frames(Records) if frame.table == Table.MET]
+    given = [decode_met_record_untrusted(each, QUICK.nodes) for records in batches for each in records]
+    chains = [Event.decode_untrusted(record.body).chain for record in given if origin_of(peek_id(record.body)) == 9]
+    assert chains == list(range(1, 60))
+
+
+def test_a_missing_predecessor_that_comes_in_time_is_not_asked_for() -> None:
+    """Floods overtake each other: a gap that has closed by the time of asking costs nothing."""
+    network = FakeNetwork(chain(4), config=quick(refresh_period=60.0, subscription_lease=600.0))
+    network.run(300)
+    first, second = an_event(1), an_event(2)
+    since = network.now
+    network.inject(1, Store(2, 60_000, b"", second.encode()))
+    network.inject(1, Store(2, 60_000, b"", first.encode()))
+    network.run(QUICK.sync_delay + 0.1)
+    assert not exchanged(network, since)
+    network.inject(1, Store(2, 60_000, b"", an_event(4).encode()))
+    network.run(QUICK.sync_delay + 0.1)
+    assert exchanged(network, since)
 
 
 def test_regular_nodes_do_not_compare() -> None:

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from chapar.event import Event, event_id
 from chapar.limits import LINK_ROOM, MAX_MESSAGE_BYTES, MAX_MISSING, U32_MAX
-from chapar.wire import Ack, Bye, Fragment, Frame, Link, Nack, Publish, Reassembly, decode_untrusted, encode
+from chapar.wire import Ack, Brief, Bye, Fragment, Frame, Link, Nack, Publish, Reassembly, decode_untrusted, encode
 from chapard.core.config import Config
 from chapard.core.effects import Drop, FrameRow, Reason, Transmit
-from chapard.core.links import EPOCHS, MAX_CLAIM, Links, epoch_of, is_newer
+from chapard.core.links import EPOCHS, HELD_ACKS, MAX_CLAIM, MOST_EXPECTED, QUICKEST_AGAIN, Links, epoch_of, is_newer
 from chapard.core.outlet import Outlet
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ START = 1000.0
 
 
 def publication(number: int, size: int = 10, sender: int = 0) -> Publish:
-    """A frame that is told from all others by its number."""
-    event = Event(payload=bytes(size)).accepted(id=event_id(sender, 1, number))
+    """A frame that is told from all others by its number, and so unlike them that it travels whole."""
+    event = Event(type=str(number), payload=bytes(size)).accepted(id=event_id(sender, 1, number))
     return Publish(sender, event.encode())
 
 
@@ -53,6 +53,8 @@ class End:
         frames = decode_untrusted(data, nodes=256)
         if isinstance(frames[0], Link):
             frames = self.links.receive(frames[0], frames[1:], now)
+        else:
+            frames = self.links.receive_loose(frames[0].sender, frames)
         self.act(frames, now)
 
     def act(self, frames: Iterable[Frame], now: float) -> None:
@@ -61,6 +63,7 @@ class End:
                 case Ack():
                     self.links.confirmed(frame.sender, frame.epoch, frame.cumulative, now)
                 case Nack():
+                    self.links.confirmed(frame.sender, frame.epoch, frame.cumulative, now)
                     self.links.missing(frame.sender, frame.epoch, frame.missing, now)
                 case Fragment():
                     message = self._reassembly.add(frame.sender, frame, now)
@@ -246,7 +249,7 @@ def test_a_restarted_receiver_goes_on_from_what_can_still_be_repeated() -> None:
     sender.links.send(1, publication(3))
     receiver.take(sender.drain(START)[0].data, START)
     ((nack,),) = heard(receiver.drain(START))
-    assert nack == Nack(1, epoch_of(1), (2, 3))
+    assert nack == Nack(1, epoch_of(1), 1, (2, 3))
     assert receiver.arrived == []
     sender.act([nack], START)
     for datagram in sender.drain(START):
@@ -265,6 +268,7 @@ def test_a_confirmation_of_another_epoch_counts_for_nothing() -> None:
     sender.links.missing(1, epoch_of(1) + 1, [1], START)
     sender.links.missing(9, epoch_of(1), [1], START)
     sender.links.missing(1, epoch_of(1), [2], START)
+    sender.act([Nack(1, epoch_of(1) + 1, 1, (1,))], START)
     assert sender.drain(START) == []
     assert sender.links.withdraw(1) == [publication(0)]
 
@@ -298,15 +302,50 @@ def test_traffic_both_ways_needs_no_ack() -> None:
 
 
 def test_one_ack_confirms_many_datagrams() -> None:
-    """Without traffic back, one cumulative ACK follows `ack_delay` after the first datagram it confirms."""
+    """Without traffic back, one cumulative ACK for `ack_every` datagrams, and one in the silence after the last."""
     medium = Medium(End(0), End(1))
-    for number in range(10):
+    for number in range(CONFIG.ack_every + 2):
         medium.one.links.send(1, publication(number))
-        medium.settle(CONFIG.ack_delay / 20)
+        medium.settle(CONFIG.ack_delay / 4)
     medium.settle(CONFIG.ack_delay)
     acks = [frame for frame in medium.said if isinstance(frame, Ack)]
-    assert acks == [Ack(1, epoch_of(1), 10)]
+    assert acks == [Ack(1, epoch_of(1), CONFIG.ack_every), Ack(1, epoch_of(1), CONFIG.ack_every + 2)]
     assert medium.one.links.withdraw(1) == []
+    assert [frame.seq for frame in medium.said if isinstance(frame, Link)] == [*range(1, CONFIG.ack_every + 3)]
+
+
+def test_a_stream_does_not_keep_a_confirmation_waiting_for_ever() -> None:
+    """Where every datagram comes just before the silence would be one, an ACK leaves after `HELD_ACKS` of them, and
+    nothing is repeated for want of one."""
+    medium = Medium(End(0), End(1))
+    for number in range(40):
+        medium.one.links.send(1, publication(number))
+        medium.settle(0.9 * CONFIG.ack_delay)
+    medium.settle()
+    assert len([frame for frame in medium.said if isinstance(frame, Ack)]) == pytest.approx(40 / 5, abs=1)
+    assert len([frame for frame in medium.said if isinstance(frame, Link)]) == 40
+
+
+def test_the_last_datagram_of_a_stream_is_repeated_soon() -> None:
+    """Nobody sees that it is missing; its sender hears of those before it, and repeats it after `retry_first`."""
+    medium = Medium(End(0), End(1))
+    for number in range(6):
+        medium.loss = float(number == 5)
+        medium.one.links.send(1, publication(number))
+        medium.settle(0.0)
+        medium.settle(0.1)
+    medium.loss = 0.0
+    medium.settle(2 * CONFIG.retry_first)
+    assert medium.two.arrived == [publication(number) for number in range(6)]
+
+
+def test_a_dead_peer_is_noticed_though_more_is_sent_all_the_time() -> None:
+    """What is sent is news only as long as a confirmation may keep waiting."""
+    medium = Medium(End(0), End(1), loss=1.0)
+    while not medium.one.returned:
+        medium.one.links.send(1, publication(0))
+        medium.settle(CONFIG.retry_first / 2)
+    assert medium.now - START < CONFIG.hop_patience + HELD_ACKS * CONFIG.ack_delay + 1
 
 
 def test_a_beacon_carries_the_confirmations_that_wait() -> None:
@@ -354,7 +393,7 @@ def test_a_gap_is_asked_for_at_once_and_mended_at_once() -> None:
     for place in (0, 2, 4):
         receiver.take(datagrams[place], START)
     asked = [frame for frames in heard(receiver.drain(START)) for frame in frames]
-    assert asked == [Nack(1, epoch_of(1), (2,)), Nack(1, epoch_of(1), (4,))]
+    assert asked == [Nack(1, epoch_of(1), 1, (2,)), Nack(1, epoch_of(1), 1, (4,))]
     assert receiver.arrived == [publication(0)]
     sender.act(asked, START)
     again = sender.drain(START)
@@ -365,14 +404,14 @@ def test_a_gap_is_asked_for_at_once_and_mended_at_once() -> None:
 
 
 def test_a_gap_is_not_asked_for_twice_in_a_breath() -> None:
-    """What was asked for a moment ago is probably on its way; after half of `retry_first` it is asked for again."""
+    """What was asked for a moment ago is probably on its way: while no round trip is known, it is given time."""
     sender, receiver = End(0), End(1)
     datagrams = numbered(sender, *(publication(number) for number in range(4)))
     nacks = []
-    for place, later in ((1, 0.0), (2, 0.01), (3, CONFIG.retry_first / 2)):
+    for place, later in ((1, 0.0), (2, 0.01), (3, CONFIG.retry_first / 16)):
         receiver.take(datagrams[place], START + later)
         nacks.append(heard(receiver.drain(START + later)))
-    missing = [[Nack(1, epoch_of(1), (1,))]]
+    missing = [[Nack(1, epoch_of(1), 0, (1,))]]
     assert nacks == [missing, [], missing]
 
 
@@ -380,11 +419,69 @@ def test_two_requests_in_a_breath_are_one_repetition() -> None:
     """A sender that has just repeated a datagram does not do it again for a second NACK on its heels."""
     sender = End(0)
     numbered(sender, publication(0))
-    sender.links.missing(1, epoch_of(1), [1], START)
-    sender.links.missing(1, epoch_of(1), [1], START + 0.01)
-    assert len(sender.drain(START + 0.01)) == 1
-    sender.links.missing(1, epoch_of(1), [1], START + CONFIG.retry_first)
-    assert len(sender.drain(START + CONFIG.retry_first)) == 1
+    repeated = []
+    for later in (0.0, 0.9, 1.1, 2.9, 3.2, 7.0, 7.3):  # in the shortest time between two
+        now = START + later * QUICKEST_AGAIN
+        sender.links.missing(1, epoch_of(1), [1], now)
+        repeated.append(len(sender.drain(now)))
+    assert repeated == [1, 0, 1, 0, 1, 0, 1]
+
+
+def lossy_pair(lost: set[int]) -> tuple[Medium, list[float]]:
+    """A stream of ten datagrams per second, of which these are lost, and when each arrived after it was sent."""
+    medium = Medium(End(0), End(1), delay=(0.002, 0.002))
+    sent: list[float] = []
+    late: list[float] = []
+    for number in range(40):
+        sent.append(medium.now)
+        medium.one.links.send(1, publication(number))
+        medium.loss = float(number in lost)
+        medium.settle(0.0)
+        medium.loss = 0.0
+        while medium.now < sent[-1] + 0.1:
+            medium.settle(0.001)
+            late += [medium.now - each for each in sent[len(late) : len(medium.two.arrived)]]
+    assert medium.two.arrived == [publication(number) for number in range(40)]
+    return medium, late
+
+
+def test_a_lossy_link_asks_for_what_is_overdue() -> None:
+    """The first loss is seen when the next datagram comes; later ones when theirs should have come. What is asked for
+    though it was not sent costs three NACKs and no repetition."""
+    medium, late = lossy_pair({10, 20, 30})
+    assert late[10] > 0.1
+    assert late[20] < 0.03
+    assert late[30] < 0.03
+    assert len([frame for frame in medium.said if isinstance(frame, Link)]) == 43
+    medium.said.clear()
+    medium.settle()
+    assert len([frame for frame in medium.said if isinstance(frame, Nack)]) <= MOST_EXPECTED
+    assert not [frame for frame in medium.said if isinstance(frame, Link)]
+
+
+def test_a_lost_repetition_is_asked_for_again_after_some_round_trips() -> None:
+    """As long as they took of late, not as long as an unknown network might take."""
+    medium, _ = lossy_pair({5})
+    medium.one.links.send(1, publication(40))
+    medium.loss = 1.0
+    medium.settle(0.0)
+    medium.one.links.send(1, publication(41))
+    medium.loss = 0.0
+    medium.settle(0.003)
+    medium.loss = 1.0
+    medium.settle(0.001)  # the NACK arrives, the repetition does not
+    medium.loss = 0.0
+    before = medium.now
+    while len(medium.two.arrived) < 42:
+        medium.settle(0.001)
+    assert medium.now - before < 0.03
+
+
+def test_without_loss_nothing_is_expected() -> None:
+    """A stream that ends is no reason to ask."""
+    medium, _ = lossy_pair(set())
+    medium.settle()
+    assert not [frame for frame in medium.said if isinstance(frame, Nack)]
 
 
 def test_what_cannot_be_repeated_is_not_waited_for() -> None:
@@ -405,10 +502,13 @@ def test_a_receiver_gives_up_a_gap_later_than_the_sender() -> None:
     receiver.take(datagrams[1], START)
     receiver.drain(START)
     receiver.links.acks()
-    given_up = receiver.links.next_deadline()
-    assert given_up is not None
-    assert given_up > START + CONFIG.hop_patience + CONFIG.ack_delay
-    receiver.tick(given_up)
+    given_up, asked = START, 0
+    while not receiver.arrived:
+        given_up = receiver.links.next_deadline() or inf
+        receiver.tick(given_up)
+        asked += len(receiver.drain(given_up))
+    assert given_up > START + CONFIG.hop_patience + HELD_ACKS * CONFIG.ack_delay
+    assert asked <= 12, "it asks in vain with doubling delays"
     assert receiver.arrived == [publication(1)]
     assert receiver.links.next_deadline() is None
 
@@ -464,7 +564,7 @@ def test_the_oldest_is_repeated_with_doubling_delays_then_all_comes_back() -> No
         times.append(medium.now - START)
         repeated = medium.said[before:]
         assert repeated == [] or repeated[1] == frames[0]
-    expected = [0.4, 0.4 + 0.8, 0.4 + 0.8 + 1.6, 5.8, 8.8, config.hop_patience]
+    expected = [0.5, 0.5 + 1.0, 0.5 + 1.0 + 2.0, 6.5, 9.5, config.hop_patience]
     assert times == pytest.approx(expected)
     assert sender.returned == frames
     assert [frame.seq for frame in medium.said if isinstance(frame, Link)] == [1, 2, 1, 1, 1, 1, 1]
@@ -568,6 +668,123 @@ def test_a_receiver_holds_no_more_than_its_window() -> None:
     for datagram in datagrams[4:]:
         receiver.take(datagram, START)
     assert receiver.arrived == [publication(number) for number in range(8)]
+
+
+# In brief
+
+
+def alike(number: int, size: int = 40) -> Publish:
+    """A frame that differs from others of its kind in number and payload alone."""
+    return Publish(0, Event(subject="x", payload=bytes(size)).accepted(id=event_id(0, 1, number)).encode())
+
+
+def kinds(transmits: Iterable[Transmit]) -> list[type[Frame]]:
+    return [type(frame) for frames in heard(transmits) for frame in frames if not isinstance(frame, Link)]
+
+
+def test_events_like_earlier_ones_travel_in_brief() -> None:
+    """And arrive whole, whatever was lost on the way."""
+    medium = Medium(End(0), End(1), Random(1), loss=0.3)
+    for number in range(60):
+        medium.one.links.send(1, alike(number))
+        medium.settle(0.05)
+    medium.settle()
+    assert medium.two.arrived == [alike(number) for number in range(60)]
+    assert len([frame for frame in medium.said if isinstance(frame, Brief)]) > 50
+
+
+def test_what_cannot_be_read_is_asked_for_until_it_is_whole() -> None:
+    """A receiver that has lost its memory does not know the heads: nothing is lost for it, and nothing overtakes."""
+    sender, old, new = End(0), End(1), End(1)
+    old.take(numbered(sender, alike(1))[0], START)
+    sender.links.confirmed(1, epoch_of(1), 1, START)
+    for datagram in numbered(sender, alike(2), publication(3)):
+        new.take(datagram, START)
+    assert new.arrived == []
+    medium = Medium(sender, new)
+    medium.settle()
+    assert new.arrived == [alike(2), publication(3)]
+    assert sender.returned == []
+
+
+def test_what_can_never_be_read_is_given_up() -> None:
+    """A peer that makes up heads is asked a bounded number of times."""
+    receiver = End(1)
+    receiver.take(encode(Link(0, 5, 1, 0, 0, 0)) + encode(Brief(0, 77, 1, b"")), START)
+    asked, now = 0, START
+    while (deadline := receiver.links.next_deadline()) is not None:
+        now = deadline
+        receiver.tick(now)
+        asked += sum(kind is Nack for kind in kinds(receiver.drain(now)))
+    assert 1 <= asked <= 13
+    assert receiver.arrived == []
+
+
+def test_after_a_failure_or_a_new_contact_heads_travel_again() -> None:
+    """What the peer knows is uncertain then."""
+    sender = End(0)
+    sender.links.send(1, alike(1))
+    assert kinds(sender.drain(START)) == [Publish]
+    sender.links.send(1, alike(2))
+    assert kinds(sender.drain(START)) == [Brief]
+    sender.links.withdraw(1)
+    sender.links.send(1, alike(3))
+    assert kinds(sender.drain(START)) == [Publish]
+    sender.links.peer_started(1, 9)
+    sender.links.send(1, alike(4))
+    sender.links.send(1, alike(5))
+    assert kinds(sender.drain(START)) == [Publish, Brief]
+
+
+def test_a_datagram_in_brief_fits_when_it_is_repeated_whole() -> None:
+    """Room is kept for that."""
+    sender = End(0)
+    for number in range(20):
+        sender.links.send(1, alike(number))
+    count = len(sender.drain(START))
+    for tries in range(1, 4):
+        sender.links.missing(1, epoch_of(1), range(1, count + 1), START + tries)
+        transmits = sender.drain(START + tries)
+        assert all(len(each.data) <= CONFIG.mtu for each in transmits)
+    assert set(kinds(transmits)) == {Publish}
+
+
+def test_without_hop_ack_a_head_is_used_when_the_peer_has_said_that_it_knows_it() -> None:
+    """It hears it whole until then; what it cannot read is dropped, counted, and ends that."""
+    fire = replace(CONFIG, hop_ack=False)
+    medium = Medium(End(0, fire), End(1, fire))
+    for number in range(5):
+        medium.one.links.send(1, alike(number))
+        medium.settle()
+    assert [type(frame) for frame in medium.said] == [Publish, Publish, Ack, Brief, Brief, Brief]
+    medium.two.links.peer_started(0, 1)
+    medium.one.links.send(1, alike(5))
+    medium.settle()
+    assert medium.two.arrived == [alike(number) for number in range(6)]
+    medium.two = End(1, fire)  # it starts again, and its beacon has not come yet
+    for number in (6, 7, 8):
+        medium.one.links.send(1, alike(number))
+        medium.settle()
+    assert medium.two.arrived == [alike(7), alike(8)]
+    assert [drop.reason for drop in medium.two.dropped] == [Reason.UNREADABLE]
+
+
+def test_an_unnumbered_peer_that_is_heard_again_is_still_understood() -> None:
+    """That we had lost sight of it does not mean that it has forgotten what it told us; that it started again does."""
+    fire = replace(CONFIG, hop_ack=False)
+    sender, receiver = End(0, fire), End(1, fire)
+    receiver.links.peer_started(0, 1)
+    for number in range(2):
+        receiver.take(numbered(sender, alike(number))[0], START)
+    sender.act([frame for frames in heard(receiver.drain(START)) for frame in frames], START)
+    (brief,) = numbered(sender, alike(2))
+    receiver.links.peer_started(0, 1)
+    receiver.take(brief, START)
+    assert receiver.arrived == [alike(0), alike(1), alike(2)]
+    receiver.links.peer_started(0, 2)
+    receiver.take(brief, START)
+    receiver.drain(START)
+    assert [drop.reason for drop in receiver.dropped] == [Reason.UNREADABLE]
 
 
 # What is not numbered

@@ -112,6 +112,17 @@ def test_confirmations_are_gathered() -> None:
     assert all(len(frame.entries) <= DELIVERED_PER_FRAME for frame in mine)
 
 
+def test_confirmations_do_not_use_up_the_window() -> None:
+    """A home that has got half a window confirms at once, so that a long backlog is served without a pause."""
+    network = settled(chain(3), config=quick(delivered_delay=2.0, serve_window=8))
+    publisher, subscriber = network.client("p", at=1), network.client("s", at=2)
+    subscriber.subscribe(X)
+    network.run(5)
+    publish(publisher, *map(str, range(40)))
+    network.run(0.5)
+    assert len(subscriber.got) >= 36
+
+
 def test_named_destinations_get_it_whatever_they_subscribed_elsewhere() -> None:
     """A memorised event with destinations waits for those nodes, and goes to nobody else."""
     network = FakeNetwork(chain(4), nodes=[9])

@@ -375,6 +375,7 @@ def test_an_event_is_held_back_exactly_while_a_predecessor_is_missing(order: lis
         assert not waiting & unbroken
         first_missing = min(set(range(1, 9)) - here)
         assert {each for each in here if each - 1 not in here and each > first_missing} <= waiting
+        assert met.is_waiting(NOW) == bool(waiting)
     assert held(met, NOW) == []
 
 

@@ -14,8 +14,9 @@ from chapar.limits import HOP_LIMIT
 from chapar.wire import EventFrame, decode_untrusted
 from chapar_olsr.view import Route, RouteView
 from chapard.core.effects import Loss, Reason, Transmit
+from chapard.core.lapsed import LAPSE
 from chapard.core.links import Links
-from chapard.core.multicast import Multicast
+from chapard.core.multicast import MOST_GROUPINGS, Multicast
 from chapard.core.nodevector import NodeVector
 from chapard.core.outlet import Outlet
 from chapard.core.station import Station
@@ -26,6 +27,7 @@ from fake_network import (
     a_vector,
     chain,
     cycle,
+    grid,
     neighbourhoods,
     quick,
     random_links,
@@ -157,6 +159,64 @@ def test_the_event_travels_byte_for_byte() -> None:
     assert node.sent() == [(2, frame._replace(sender=1, hops=9))]
 
 
+def on_grid(index: int, peers: Iterable[int] | None = None) -> Forwarder:
+    """A node of three rows of three, whose routing knows all links; the next hops to 6 and 8 could be one or two."""
+    view = route_views(neighbourhoods(grid(3)), knows_links=True)[index]
+    return Forwarder(view, view.neighbours if peers is None else peers)
+
+
+def test_where_links_are_known_paths_are_shared() -> None:
+    """Of equally short paths those are taken that serve several destinations, here and on the way."""
+    node = on_grid(1)
+    node.multicast.start(body_of(), vector(2, 6, 8))
+    assert [(to, frame.rnv) for to, frame in node.sent()] == [(2, a_vector([2])), (4, a_vector([6, 8]))]
+    node = on_grid(4)
+    node.receive(an_event(1, [6, 8]))
+    assert [(to, frame.rnv) for to, frame in node.sent()] == [(7, a_vector([6, 8]))]
+
+
+def test_a_path_over_a_peer_is_taken_where_it_is_as_short() -> None:
+    """A next hop without chapard is skipped only where all shortest paths lead over such; a new peer counts at once."""
+    node = on_grid(1, peers=[0, 2])
+    node.multicast.start(body_of(), vector(5, 6, 7, 8))
+    assert {to: frame.rnv for to, frame in node.sent()} == {2: a_vector([5, 8]), 0: a_vector([6]), 7: a_vector([7])}
+    node.station.peers.beacon(a_beacon(4), NOW)
+    node.multicast.start(body_of(), vector(5, 6, 7, 8))
+    assert [(to, frame.rnv) for to, frame in node.sent()] == [(4, a_vector([5, 6, 7, 8]))]
+
+
+def test_a_new_view_makes_a_new_tree() -> None:
+    """A broken link is in no path any more."""
+    node = on_grid(1)
+    views = route_views(neighbourhoods(grid(3) - {(1, 4)}), knows_links=True)
+    for view in (node.station.view, views[1]):
+        node.station.adopt(view, NOW)
+        node.multicast.start(body_of(), vector(6))
+    assert [to for to, _ in node.sent()] == [0, 0]
+    node.station.adopt(route_views(neighbourhoods(grid(3) - {(0, 3)}), knows_links=True)[1], NOW)
+    node.multicast.start(body_of(), vector(6))
+    assert [to for to, _ in node.sent()] == [4]
+
+
+def test_a_dead_hop_is_gone_round_where_another_path_is_as_short() -> None:
+    """What a link gives up goes over another next hop, though the route still leads over the dead one."""
+    node = on_grid(0)
+    node.multicast.gave_up(1, an_event(0, [1, 2, 4]))
+    node.links.flush(NOW)
+    effects = node.outlet.drain()
+    assert [(e.homes.indexes(), e.reason) for e in effects if isinstance(e, Loss)] == [([1, 2], Reason.HOP_DEAD)]
+    assert [each.to for each in effects if isinstance(each, Transmit)] == [3]
+
+
+def test_groupings_are_remembered_within_a_limit() -> None:
+    """The residual vectors that peers send cannot fill the memory."""
+    node = in_chain(1)
+    for number in range(1, MOST_GROUPINGS + 20):
+        wanted = [bit + 2 for bit in range(12) if number >> bit & 1]
+        node.multicast.send(an_event(1, wanted), vector(*wanted))
+    assert len(node.multicast._groupings) <= MOST_GROUPINGS  # noqa: SLF001 - nothing else shows it
+
+
 # Loops
 
 
@@ -262,6 +322,46 @@ def test_events_cross_nodes_that_run_no_chapard(silent: set[int]) -> None:
 
 
 # Links that fail
+
+
+def flapped(before: RouteView, after: RouteView) -> Forwarder:
+    """A node whose routing has just changed its mind."""
+    node = Forwarder(before, before.neighbours)
+    node.station.adopt(after, NOW)
+    return node
+
+
+def test_a_way_that_routing_took_back_is_tried_where_there_is_no_other() -> None:
+    """Until it has lapsed for good; such a destination counts as reachable that long."""
+    node = flapped(RouteView(1, frozenset({2}), {2: Route(2, 1), 5: Route(2, 3)}), RouteView(1))
+    node.station.peers.forget(2)
+    assert node.station.reachable().indexes() == [1, 2, 5]
+    node.receive(an_event(0, to=[5]))
+    assert [(to, frame.rnv) for to, frame in node.sent()] == [(2, a_vector([5]))]
+    node.station.lapsed.expire(NOW + LAPSE)
+    node.receive(an_event(0, to=[5], sequence=2))
+    assert node.station.reachable().indexes() == [1]
+    assert node.losses() == [([5], Reason.NO_ROUTE)]
+
+
+def test_a_way_that_routing_took_back_is_tried_instead_of_the_way_back() -> None:
+    """Others have not heard of the change yet, and sent the event here; a way of now comes first for the rest."""
+    neighbours = frozenset({0, 2})
+    before = RouteView(1, neighbours, {0: Route(0, 1), 2: Route(2, 1), 5: Route(2, 2), 6: Route(0, 2)})
+    node = flapped(before, RouteView(1, neighbours, {**before.routes, 5: Route(0, 4)}))
+    node.receive(an_event(0, to=[5]))
+    assert [to for to, _ in node.sent()] == [2]
+    node.receive(an_event(2, to=[5], sequence=2))
+    assert [to for to, _ in node.sent()] == [0]
+
+
+def test_a_hop_that_does_not_answer_is_not_tried_again() -> None:
+    """What routing took back, and silence, together are the end of it."""
+    node = flapped(RouteView(1, frozenset({2}), {2: Route(2, 1), 5: Route(2, 3)}), RouteView(1))
+    node.station.peers.forget(2)
+    node.station.lapsed.dead(2)
+    node.receive(an_event(0, to=[5]))
+    assert node.losses() == [([5], Reason.NO_ROUTE)]
 
 
 def test_what_a_link_gives_up_is_grouped_again() -> None:

@@ -37,8 +37,11 @@ from chapar.wire import (
 )
 from chapard.core.effects import FrameRow, Reason, RouteRow, Transmit
 from chapard.core.fmt import key_of
+from chapard.core.lapsed import LAPSE
 from chapard.core.node import Node
 from chapard.core.roles import Role
+from chapard.core.station import SEARCH_SHARE
+from chapard.core.trickle import SEARCH
 from fake_network import (
     QUICK,
     START,
@@ -307,6 +310,84 @@ def test_goodbye_ends_a_contact() -> None:
     network.inject(3, Bye(broker))
     assert broker not in network.nodes[3].station.peers
     assert network.nodes[3].station.broker != broker
+
+
+def beacons(network: FakeNetwork, node: int, seconds: float) -> int:
+    """How many times a node beacons in the next seconds."""
+    since = network.now
+    network.run(seconds)
+    return sum(datagram.sender == node and datagram.to is None for datagram, _ in network.frames(Beacon, since))
+
+
+def test_a_lapsed_route_is_given_up_when_its_neighbour_does_not_answer() -> None:
+    """Routing took back a link that really is gone: what is tried over it comes back, and then nothing is."""
+    network = FakeNetwork(chain(3), config=quick(retry_first=0.1, retry_max=0.2, ack_delay=0.05))
+    network.run(10)
+    subscriber, publisher = network.client("s", at=2), network.client("p", at=0)
+    subscriber.subscribe(X)
+    network.run(5)
+    station = network.nodes[1].station
+    network.unlink((1, 2))
+    assert station.lapsed.next_hop(2) == 2
+    publisher.publish(Event(subject="x"))
+    network.run(LAPSE / 2)
+    assert station.lapsed.next_hop(2) is None
+    assert (1, 2) in network.lost(Reason.HOP_DEAD) | network.lost(Reason.NO_ROUTE)
+
+
+def test_a_lapsed_route_is_forgotten_in_time() -> None:
+    """Though nothing is sent over it."""
+    network = settled(chain(3))
+    network.unlink((1, 2))
+    network.run(LAPSE - 0.5)
+    assert network.nodes[1].station.lapsed.next_hop(2) == 2
+    network.run(1)
+    assert network.nodes[1].station.lapsed.next_hop(2) is None
+
+
+def test_a_lost_neighbour_is_searched_for() -> None:
+    """For whomever routing lost a node beacons at a short interval, for a while; then as rarely as ever."""
+    network = settled(chain(3))
+    assert beacons(network, 2, 10) < 10
+    network.unlink((1, 2))
+    network.run(5)
+    assert 10 / (SEARCH * QUICK.beacon_min) <= beacons(network, 2, 10) <= 10 / (SEARCH * QUICK.beacon_min / 2) + 1
+    network.run(QUICK.refresh_period / SEARCH_SHARE)
+    assert beacons(network, 2, 40) <= 40 / (QUICK.refresh_period / 2) + 1
+
+
+@pytest.mark.parametrize("is_found", [True, False])
+def test_a_contact_without_a_route_that_falls_silent_is_searched_for(*, is_found: bool) -> None:
+    """The end of a contact that routing never knew starts the search, its next beacon ends it."""
+    network = settled(chain(2))
+    network.inject(0, a_beacon(9))
+    network.run(HOLD + 1)
+    assert 9 not in network.nodes[0].station.peers
+    if is_found:
+        network.inject(0, a_beacon(9))
+        network.run(4)
+    assert (beacons(network, 0, 3) > 3 / QUICK.beacon_min + 1) is not is_found
+
+
+def test_a_neighbour_whose_link_failed_is_searched_for() -> None:
+    """Nobody waits for the end of contact where frames to a silent peer come back, once it has no route either."""
+    network = FakeNetwork(chain(2), config=quick(refresh_period=60.0, subscription_lease=600.0))
+    network.run(100)
+    network.inject(0, a_beacon(9))
+    network.inject(0, Want(9, Table.FMT, (key_of(0),), (0,)))
+    network.run(QUICK.hop_patience + 0.1)
+    assert 9 not in network.nodes[0].station.peers
+    assert beacons(network, 0, 5) >= 5 / (SEARCH * QUICK.beacon_min)
+
+
+def test_who_said_goodbye_is_not_searched_for() -> None:
+    """A peer that left in good order is not expected back."""
+    network = settled(mesh(3))
+    network.inject(0, Bye(2))
+    network.crash(2)
+    network.unlink((0, 2), (1, 2))
+    network.run(5)
+    assert beacons(network, 0, 5) < 5 / QUICK.beacon_min
 
 
 def test_confirmations_in_beacons_count() -> None:

@@ -14,12 +14,14 @@ from chapar.wire import (
     Records,
 )
 from chapard.core.effects import Reason, SessionRow
+from chapard.core.integrity import STEP_IN
 from chapard.core.nodevector import NodeVector
 from chapard.core.office import STOP_PERIODS
 from chapard.core.roles import Role, Why
 from fake_network import (
     QUICK,
     FakeNetwork,
+    a_beacon,
     chain,
     mesh,
     quick,
@@ -52,6 +54,20 @@ def test_an_appointed_broker_serves_at_once_and_asks_one_broker_for_the_tables()
     opened = [datagram.to for datagram, _ in network.frames(Listing, since) if datagram.sender == 3]
     assert len(opened) == 1
     assert network.nodes[3].fmt.homes() == {5: (X,)}
+
+
+def test_a_bridge_asks_its_own_network_for_the_tables() -> None:
+    """Appointed as it hears a stranger, a node asks a broker that routing knows at once, and the stranger as well."""
+    network = settled({(1, 2), (2, 3)}, config=quick(sync_delay=1.0), nodes=[0])
+    network.client("s", at=2).subscribe(X)
+    network.run(10)
+    since = network.now
+    assert network.nodes[3].role is Role.REGULAR
+    network.inject(3, a_beacon(0, is_broker=True)._replace(fmt_digest=9))
+    network.run(STEP_IN / 2)
+    assert network.nodes[3].fmt.homes() == {2: (X,)}
+    network.run(STEP_IN)
+    assert [datagram.to for datagram, _ in network.frames(Listing, since) if datagram.sender == 3] == [2, 0]
 
 
 def test_a_node_without_a_broker_serves_itself_after_a_while() -> None:

@@ -102,3 +102,21 @@ def test_forgetting_tells_whether_there_was_a_contact() -> None:
     assert known.forget(3)
     assert not known.forget(3)
     assert known.next_deadline() is None
+
+
+def test_changes_count_who_comes_and_goes() -> None:
+    """A new contact, a goodbye and silence; not what is heard of a peer in between."""
+    known = peers()
+    counts = []
+    for step in (
+        lambda: known.beacon(a_beacon(3), 10.0),
+        lambda: known.beacon(a_beacon(3), 11.0),
+        lambda: known.heard(3, 12.0),
+        lambda: known.beacon(a_beacon(4), 13.0),
+        lambda: known.forget(4),
+        lambda: known.forget(4),
+        lambda: known.expire(12.0 + HOLD),
+    ):
+        step()
+        counts.append(known.changes)
+    assert counts == [1, 1, 1, 2, 3, 3, 4]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, product
 from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
 
+from chapar.event import Event
+from chapar.filter import Filter
 from chapar.wire import BeaconFlag
 from chapar_olsr.view import Route, RouteView
 from chapard.core.roles import TRANSITIONS, Cause, Duty, Role, Roles, Why, appointment, choose_broker, orphan_must_serve
@@ -121,6 +124,32 @@ def test_neighbours_without_routes_yet_are_a_mesh() -> None:
     assert appointment(here, saves_power=False) is Why.MESH
 
 
+def test_who_hears_a_stranger_is_a_bridge() -> None:
+    """A node that no other rule appoints serves while it hears somebody to whom routing knows no way yet."""
+    here = stations(star(5))[4]
+    assert appointment(here, saves_power=False) is Why.NONE
+    here.peers.beacon(a_beacon(9), NOW)
+    assert appointment(here, saves_power=True) is Why.BRIDGE
+    here.adopt(RouteView(4, frozenset({0, 9}), {0: Route(0, 1), 9: Route(9, 1)}, frozenset({0})), NOW)
+    assert appointment(here, saves_power=False) is not Why.BRIDGE
+
+
+def test_a_bridge_joins_two_parts_before_routing_does() -> None:
+    """Two rows whose ends, no brokers, come to hear each other: filters and events cross at once, and come back."""
+    network = FakeNetwork({(0, 1), (1, 2), (3, 4), (4, 5)})
+    network.run(15)
+    assert not {2, 5} & network.brokers
+    subscriber, publisher = network.client("s", at=0), network.client("p", at=3)
+    subscriber.subscribe(Filter(subject="x"))
+    publisher.publish(Event(subject="x", payload=b"a", lifetime=60))
+    network.run(15)
+    network.link((2, 5), routed=False)
+    network.inject(5, a_beacon(2, broker=1))
+    network.run(0.5)
+    assert [network.nodes[i].roles.why for i in (2, 5)] == [Why.BRIDGE, Why.BRIDGE]
+    assert subscriber.payloads == ["a"]
+
+
 def verdict(view: RouteView) -> Why:
     here = Station(view.index, 1, QUICK)
     here.adopt(view, NOW)
@@ -139,6 +168,28 @@ def test_where_there_are_several_mprs_none_needs_a_replica() -> None:
     routes = {1: Route(1, 1), 2: Route(2, 1), 3: Route(1, 2), 4: Route(2, 2)}
     assert verdict(RouteView(0, frozenset({1, 2}), routes, frozenset({1}))) is Why.REPLICA
     assert verdict(RouteView(0, frozenset({1, 2}), routes, frozenset({1, 2}))) is Why.NONE
+
+
+def unknown_hops(links: Links) -> dict[int, Why]:
+    """Who is appointed where routing knows neither MPRs nor hops, only that a node is no neighbour: the kernel's."""
+    adjacency = neighbourhoods(links)
+    true_views = route_views(adjacency)
+    verdicts = {}
+    for index, view in route_views(adjacency, knows_mprs=False).items():
+        routes = {node: Route(route.next_hop, min(route.hops, 2)) for node, route in view.routes.items()}
+        here = Station(index, 1, QUICK)
+        for near in sorted(adjacency[index]):
+            here.peers.beacon(a_beacon(near, neighbours=adjacency[near], relays=true_views[near].mprs or ()), NOW)
+        here.adopt(replace(view, routes=routes), NOW)
+        verdicts[index] = appointment(here, saves_power=False)
+    return {index: why for index, why in verdicts.items() if why is not Why.NONE}
+
+
+@pytest.mark.parametrize("name", ["pair", "chain5", "mesh4", "star5", "star5 around the last", "chain3"])
+def test_hops_that_nobody_counted_mislead_nobody(name: str) -> None:
+    """The ends of a chain are no replicas though all that is far is stated as two hops; a star has its replica."""
+    links, expected = APPOINTED[name]
+    assert unknown_hops(links) == expected
 
 
 # Power

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf
+
 from chapar.wire import Bye, decode_untrusted
 from chapar_olsr.view import Route, RouteView
 from chapard.core.effects import Transmit
 from chapard.core.links import Links
 from chapard.core.outlet import Outlet
-from chapard.core.station import Station
+from chapard.core.station import SEARCH_SHARE, Station
 from fake_network import QUICK, a_beacon, chain, neighbourhoods, route_views, star
 
 NOW = 100.0
@@ -47,6 +50,13 @@ def test_a_new_view_tells_which_neighbours_are_gone() -> None:
     assert here.available.indexes() == [2, 3]
 
 
+def test_a_contact_that_loses_its_route_is_gone_too() -> None:
+    """A peer several hops away was reached and is not now; one that routing never knew is still heard."""
+    here = in_chain(2)
+    hear(here, 4, 9)
+    assert here.adopt(RouteView(2, frozenset({1, 3}), {1: Route(1, 1), 3: Route(3, 1)}), NOW) == {4}
+
+
 def test_relays_are_the_routing_daemons_where_it_has_any() -> None:
     """With MPR knowledge in the view, beacons do not change relays or selectors."""
     here = in_chain(2)
@@ -73,6 +83,29 @@ def test_a_far_peer_is_no_relay() -> None:
     here.peers.beacon(a_beacon(2, neighbours=[1, 3]), NOW)
     here.select_relays()
     assert here.relays == frozenset()
+
+
+def test_the_farthest_node_is_as_far_as_routing_says() -> None:
+    """Where routing counts hops, its count holds; a node without routes sees one hop."""
+    assert [in_chain(0, nodes).widest() for nodes in (2, 3, 4, 5)] == [1, 2, 3, 4]
+    assert station().widest() == 1
+
+
+def test_two_hops_are_believed_only_with_a_neighbours_word() -> None:
+    """Without MPR knowledge, 2 may be "at least 2": who is named by no neighbour's beacon is farther than that."""
+    here = station(0)
+    routes = {1: Route(1, 1), **{far: Route(1, 2) for far in (2, 3)}}
+    view = RouteView(0, frozenset({1}), routes, mprs=None, selectors=None)
+    here.adopt(view, NOW)
+    assert here.widest() == 3
+    here.peers.beacon(a_beacon(1, neighbours=[0, 2]), NOW)
+    here.peers.beacon(a_beacon(2, neighbours=[1, 3]), NOW)  # no neighbour of ours: whom it names may be farther
+    assert here.widest() == 3
+    here.peers.beacon(a_beacon(1, neighbours=[0, 2, 3]), NOW)
+    assert here.widest() == 2
+    here.peers.forget(1)
+    here.adopt(replace(view, mprs=frozenset({1})), NOW)
+    assert here.widest() == 2
 
 
 def test_adjacent_is_one_hop_or_heard_before_routing_knows_it() -> None:
@@ -212,3 +245,37 @@ def test_nobody_lies_behind_a_silent_leaf() -> None:
     beyond = station(0)
     beyond.adopt(RouteView(0, frozenset({1}), {1: Route(1, 1), 200: Route(1, 2)}), NOW)
     assert beyond.beacon_targets(NOW + 60) == []
+
+
+# Whom a node searches
+
+
+def test_a_lost_contact_is_searched_for_more_and_more_rarely() -> None:
+    """Two beacons are a two-hundredth of the search apart, until that is no more than anybody beacons anyway."""
+    here = in_chain(2)
+    assert here.search_interval(NOW) == inf
+    here.miss(9, NOW)
+    assert here.search_interval(NOW) == 0
+    assert here.search_interval(NOW + 100) == 0.5
+    here.miss(8, NOW + 80)
+    assert here.search_interval(NOW + 100) == 0.1
+    assert here.search_interval(NOW + 80 + QUICK.refresh_period / SEARCH_SHARE) == inf
+    assert here.search_interval(NOW) == inf
+
+
+def test_only_who_can_be_reached_in_no_way_is_searched_for() -> None:
+    """A lost neighbour that has a route is not missed while it has one, nor is one that is found, or has left."""
+    here = in_chain(2)
+    here.miss(4, NOW)
+    assert here.search_interval(NOW) == inf
+    here.adopt(RouteView(2, frozenset({1}), {1: Route(1, 1)}), NOW)
+    assert here.search_interval(NOW) == 0
+    here.found(4)
+    assert here.search_interval(NOW) == inf
+
+
+def test_strangers_are_contacts_without_a_route() -> None:
+    """Whoever is heard though routing does not reach it belongs to another part of the network."""
+    here = in_chain(2)
+    hear(here, 0, 1, 9)
+    assert here.strangers() == [9]

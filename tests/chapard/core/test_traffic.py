@@ -12,7 +12,7 @@ from chapard.core.effects import FrameRow, TrafficClass
 from chapard.core.traffic import TRAFFIC, event_of, filter_of, frame_row
 from strategies.frames import frames
 
-DATA = {Kind.PUBLISH, Kind.EVENT, Kind.STORE, Kind.FRAGMENT}
+DATA = {Kind.PUBLISH, Kind.EVENT, Kind.BRIEF, Kind.STORE, Kind.FRAGMENT}
 SYNC = {Kind.DIGESTS, Kind.LISTING, Kind.WANT, Kind.RECORDS, Kind.REPLAY}
 
 

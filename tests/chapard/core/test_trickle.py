@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chapard.core.trickle import PROMPT_GAP, PROMPT_SPREAD, Trickle
+from chapard.core.trickle import PROMPT_GAP, PROMPT_SPREAD, SEARCH, Trickle
 
 SHORTEST, LONGEST = 1.0, 16.0
 SLACK = 1e-9
@@ -93,3 +93,20 @@ def test_a_stretched_pace_holds_from_the_next_interval(seed: int) -> None:
     trickle.prompt(trickle.deadline)
     trickle.sent(trickle.deadline)
     assert trickle.deadline >= now + 2 * SHORTEST
+
+
+@given(seeds, st.floats(0, 20))
+def test_a_search_caps_the_wait_and_nothing_else(seed: int, interval: float) -> None:
+    """The next beacon waits for the second half of the search interval at most, and that is never too short."""
+    trickle, now = settled(seed)
+    before = trickle.deadline
+    trickle.search(interval, now)
+    assert trickle.deadline <= before
+    if interval < LONGEST:
+        assert trickle.deadline <= now + max(interval, SEARCH * SHORTEST) + SLACK
+        assert trickle.deadline >= min(before, now + max(interval, SEARCH * SHORTEST) / 2) - SLACK
+    else:
+        assert trickle.deadline == before
+    now = trickle.deadline
+    trickle.sent(now)
+    assert trickle.deadline >= now + LONGEST / 2 - SLACK
