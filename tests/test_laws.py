@@ -30,7 +30,9 @@ PACKAGES = {
     "chapar": "client_sdk/chapar",
     "chapard": "broker/chapard",
     "chapar_olsr": "olsr_adapter/chapar_olsr",
+    "chapar_audit": "analytics/chapar_audit",
     "chapar_sim": "analytics/chapar_sim",
+    "chapar_lab": "deploy/chapar_lab",
 }
 PACKAGE_FOLDERS = ("client_sdk", "broker", "olsr_adapter", "analytics", "deploy")
 
@@ -40,10 +42,13 @@ MAY_IMPORT = {
     "chapar_olsr": ("chapar_olsr",),
     "chapard": ("chapard", "chapar", "chapar_olsr"),
     "chapard.core": ("chapard.core", "chapar"),
+    "chapar_audit": ("chapar_audit",),
+    "chapar_audit.models": ("chapar_audit.models",),
     "chapar_sim": ("chapar_sim", "chapar", "chapard.core", "chapar_olsr"),
+    "chapar_lab": ("chapar_lab", "chapar", "chapar_sim"),
 }
 # A module under these names is pure unless DRIVERS says why it is not, so a new module starts out pure.
-PURE = ("chapar", "chapard.core", "chapar_olsr")
+PURE = ("chapar", "chapard.core", "chapar_olsr", "chapar_lab", "chapar_audit.models")
 DRIVERS = {
     "chapar.cli.command": "the chapar command: environment, standard output",
     "chapar.cli.publish": "asyncio, files, standard input",
@@ -57,6 +62,41 @@ DRIVERS = {
     "chapar.receipt": "asyncio: receipts are awaited",
     "chapar.subscription": "asyncio: events are awaited",
     "chapar.sync": "threads: the blocking client",
+    "chapar_lab.actor": "asyncio: the SDK",
+    "chapar_lab.air": "asyncio: pipes to the medium's process",
+    "chapar_lab.box": "forks and signals",
+    "chapar_lab.cli": "the chapar-lab command",
+    "chapar_lab.control": "asyncio: the socket of a run",
+    "chapar_lab.lab": "asyncio: a run",
+    "chapar_lab.medium": "the sockets and the loop of the medium's process",
+    "chapar_lab.namespaces": "system calls",
+    "chapar_lab.node": "asyncio: the processes of a node",
+    "chapar_lab.offload": "asks the kernel about interfaces",
+    "chapar_lab.page": "asyncio: HTTP",
+    "chapar_lab.portrait": "asyncio: asks daemons",
+    "chapar_lab.program": "asyncio: a process",
+    "chapar_lab.report": "writes the result",
+    "chapar_lab.run": "asyncio, signals, standard output",
+    "chapar_lab.stage": "asyncio, standard input and output",
+    "chapar_lab.visit": "forks into a node",
+    "chapar_lab.watch": "asks daemons",
+    "chapar_lab.ways": "looks for installed programs, writes their configuration",
+    "chapar_lab.wiring": "netlink",
+    "chapar_olsr.babeld": "asyncio: babeld's local socket",
+    "chapar_olsr.cli": "the chapar-olsrd command",
+    "chapar_olsr.embedded": "the agent's timer",
+    "chapar_olsr.interfaces": "what the kernel knows of interfaces",
+    "chapar_olsr.jsoninfo_server": "asyncio: HTTP",
+    "chapar_olsr.kernel": "asyncio: netlink",
+    "chapar_olsr.live": "asyncio: restarts a source, ages its view",
+    "chapar_olsr.netlink": "a thread for netlink",
+    "chapar_olsr.olsrd": "asks olsrd over HTTP",
+    "chapar_olsr.olsrd2": "asks olsrd2 over HTTP or telnet",
+    "chapar_olsr.polling": "asyncio: waits between questions",
+    "chapar_olsr.route_table": "netlink: the kernel's routes",
+    "chapar_olsr.sockets": "the agent's sockets",
+    "chapar_olsr.static_file": "asyncio: watches a file",
+    "chapar_olsr.webget": "asyncio: one HTTP request",
 }
 # These talk to a person: they print, and may time themselves by the wall clock.
 COMMAND_LINES = {
@@ -65,8 +105,8 @@ COMMAND_LINES = {
 }
 # This re-exports the public names of pure modules and drivers alike, and does nothing itself.
 FACADES = {"chapar": "the public names of the SDK"}
-# Here the real daemon meets the world that the core is told of.
-CLOCKS = {"chapard.clock": "the daemon's clock"}
+# Here the real daemon meets the world that the core is told of, and the lab's medium the time in which frames travel.
+CLOCKS = {"chapard.clock": "the daemon's clock", "chapar_lab.medium": "carries frames in real time"}
 CHANCE = {"chapard.daemon": "the seed of a daemon's core: nobody shall foresee it"}
 # These judge the core, so nothing of it runs in them.
 CHECKERS = tuple(f"chapar_sim.{name}" for name in ("checkers", "tablecheck", "oracle", "history", "spells", "case"))
@@ -75,7 +115,9 @@ UNTESTED = {
     "chapar.cli.exits": "declares exit codes and one error",
     "chapar.errors": "declares the error classes; the tests of those who raise them cover it",
     "chapar.limits": "constants; the relations between them are asserted in the module, at import",
+    "chapar_olsr.agent.messages": "declares values without behaviour; the codec's tests cover it",
     "chapard.core.effects": "declares records without behaviour",
+    "chapard.core.overlay.interest": "declares records without behaviour",
 }
 
 THE_WORLD = frozenset(
@@ -407,6 +449,8 @@ REFUSED = [
     (import_law, "chapard.core.roles", "from chapard import driver"),
     (import_law, "chapar_sim.world", "from chapard import driver"),
     (import_law, "chapard.driver", "import chapar_sim"),
+    (import_law, "chapar_audit.cli", "from chapar.event import Event"),
+    (import_law, "chapar_audit.models.tree", "from chapar_audit import cli"),
     (independence_law, "chapar_sim.oracle", "from chapard.core.roles import is_broker"),
     (purity_law, "chapar.wire.envelope", "import time"),
     (purity_law, "chapard.core.node", "from random import Random"),
@@ -414,6 +458,7 @@ REFUSED = [
     (purity_law, "chapard.core.node", "import logging.handlers as handlers"),
     (purity_law, "chapard.core.node", "if TYPE_CHECKING:\n    pass\nelse:\n    import os"),
     (purity_law, "chapar_olsr.view", "lines = open('routes')"),
+    (purity_law, "chapar_audit.models.onoff", "import random"),
     (purity_law, "chapar_olsr.view", "import sys\nsys.stderr.write('lost')"),
     (banned_call_law, "chapar_sim.radio", "import random\nlost = random.random() < 0.1"),
     (banned_call_law, "chapar_sim.radio", "import random as r\nr.seed(1)"),
@@ -444,6 +489,7 @@ ALLOWED = [
     (import_law, "chapard.core.node", "from chapard.core import fmt\nimport msgpack"),
     (import_law, "chapard.routes", "from chapar_olsr.view import RouteView"),
     (import_law, "chapar_sim.world", "from chapard.core.node import Node\nfrom chapard import core"),
+    (import_law, "chapar_audit.cli", "from chapar_audit.models.tree import usage"),
     (independence_law, "chapar_sim.oracle", "if TYPE_CHECKING:\n    from chapard.core.config import Config"),
     (independence_law, "chapar_sim.world", "from chapard.core.node import Node"),
     (purity_law, "chapard.core.node", "if TYPE_CHECKING:\n    from random import Random"),
