@@ -1,0 +1,10 @@
+"""Content-based routing on an acyclic overlay of brokers (van Vliet, chapters 1 and 2).
+
+    router         one broker: interest, events, links and ticks in, effects out
+    plane          one of its two tables (subscriptions, advertisements), with what is sent on over each link
+    routing_table  what was received over each link, and for how long it stands
+    forwarding     what the five algorithms have in common: flooding, simple, identity, covering, merging
+    cover_index    which filters cover which; perfect_merge: which are one together
+    refresh        the period that all links share
+    interest       what brokers tell each other
+"""
