@@ -1,0 +1,1 @@
+"""The audit: closed-form models of the traffic and the waiting that a network should show."""
