@@ -27,7 +27,7 @@ COLUMNS = {
     "frames": "ts_us run node direction peer kind traffic_class bytes event_id filter_id retry",
     "publishes": "ts_us run node client event_id delivery lifetime_ms bytes subject",
     "deliveries": "ts_us run node client event_id origin published_us hops via queued_us",
-    "interests": "ts_us run node client filter_id change",
+    "interests": "ts_us run node client filter_id change peer direction",
     "sessions": "ts_us run node client state queue_length",
     "roles": "ts_us run node role reason",
     "routes": "ts_us run node destination next_hop hops",

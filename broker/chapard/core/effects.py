@@ -147,9 +147,13 @@ class DeliveryRow(NamedTuple):
 
 
 class InterestRow(NamedTuple):
+    """A client of ours changed its interest; or, with a peer, an interest message crossed the link to it."""
+
     client: str | None
     filter_id: bytes
     change: str
+    peer: int | None = None
+    direction: str | None = None
 
 
 class SessionRow(NamedTuple):
