@@ -67,7 +67,7 @@ class Housekeeping:
         """How things are, in one line."""
         node = self._driver.node
         on = sum(session.is_on for session in node.home.sessions.all())
-        line = f"{node.role} ({node.roles.why}), {len(node.station.peers)} peers, {on} clients"
+        line = f"{node.role} ({node.why}), {len(node.station.peers)} peers, {on} clients"
         return line if self._fault is None else f"{line}, disk fault: {self._fault}"
 
     async def _rounds(self, every: float) -> None:

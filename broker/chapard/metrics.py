@@ -62,7 +62,7 @@ class _NodeCollector:
 
 
 def _role(node: Node) -> Iterator[Metric]:
-    yield _info("role", "Role of this node, and the rule that gave it.", role=str(node.role), why=str(node.roles.why))
+    yield _info("role", "Role of this node, and the rule that gave it.", role=str(node.role), why=str(node.why))
     yield _gauge("is_broker", "1 if this node serves as broker.", node.role is Role.BROKER)
     yield _gauge("peers", "Daemons in contact.", len(node.station.peers))
 

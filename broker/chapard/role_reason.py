@@ -17,14 +17,14 @@ MOST_NAMED: Final = 8
 
 def role_reason(node: Node) -> str:
     """For example `mpr: it is the relay of nodes 2, 3`."""
-    return f"{node.roles.why}: {_sentence(node)}"
+    return f"{node.why}: {_sentence(node)}"
 
 
 def _sentence(node: Node) -> str:
     broker = node.station.broker
     match node.role:
         case Role.BROKER:
-            return _appointed(node, node.roles.why)
+            return _appointed(node, node.why)
         case Role.DISMISSED:
             return f"no rule makes it a broker any more; it keeps its tables for {node.config.dismissal_time:g} s"
         case Role.CHECKING_OUT if broker is None:

@@ -54,7 +54,7 @@ def sync_cost() -> int:
         event = Event(subject="x", payload=bytes(32), lifetime=36_000)
         stamped = event.accepted(id=event_id(2 + number % 40, 1, 1 + number // 40), chain=1 + number // 40)
         for core in network.nodes.values():
-            core.memorised.store(stamped, stamped.encode(), stamped.lifetime_ms, nobody, network.now)
+            core.replicated.memorised.store(stamped, stamped.encode(), stamped.lifetime_ms, nobody, network.now)
     missing = event_id(2 + 11, 1, 118)
     network.nodes[1].met.keep_only(lambda memory: memory.event_id != missing)
     since = network.now

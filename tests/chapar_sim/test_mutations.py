@@ -116,7 +116,7 @@ class SkipsCheckOut(Node):
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        become(self._office, HastyOffice)
+        become(self.replicated.office, HastyOffice)
 
 
 @pytest.mark.parametrize(

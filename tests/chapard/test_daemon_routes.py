@@ -168,7 +168,7 @@ def asking(fake: FakeOlsrd) -> RoutesSettings:
 
 def is_alone(daemon: Daemon) -> bool:
     node = daemon.driver.node
-    return (node.role, node.roles.why) == (Role.BROKER, Why.ALONE) and not node.station.view.routes
+    return (node.role, node.why) == (Role.BROKER, Why.ALONE) and not node.station.view.routes
 
 
 def test_a_source_is_shown_with_what_it_knows() -> None:

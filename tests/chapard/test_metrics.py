@@ -204,7 +204,7 @@ def test_a_page_of_large_tables_is_quick() -> None:
     nobody = NodeVector.empty(64)
     for number in range(events):
         event = Event(subject="x", lifetime=600).accepted(id=event_id(1, 1, number), chain=1 + number)
-        node.memorised.store(event, event.encode(), event.lifetime_ms, nobody, 0.0)
+        node.replicated.memorised.store(event, event.encode(), event.lifetime_ms, nobody, 0.0)
     metrics = Metrics(node, lambda: AROUND)
     costs = []
     for _ in range(5):

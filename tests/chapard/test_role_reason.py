@@ -42,7 +42,8 @@ def test_each_rule_has_its_sentence() -> None:
 def test_a_node_that_is_no_broker_says_what_it_waits_for(role: Role, broker: int | None, reason: str) -> None:
     """Who is dismissed says what becomes of its tables; who has no broker says that it looks for one."""
     node = FakeNetwork(nodes=[0]).nodes[0]
-    node.roles.role, node.roles.why, node.station.broker = role, Why.NONE, broker
+    roles, node.station.broker = node.replicated.roles, broker
+    roles.role, roles.why = role, Why.NONE
     assert role_reason(node) == reason
 
 

@@ -47,7 +47,6 @@ class Office:
         now: float,
     ) -> None:
         self.roles = Roles(station.config.dismissal_time)
-        self.power = Power.FULL
         self._station = station
         self._config = station.config
         self._links = links
@@ -88,7 +87,8 @@ class Office:
 
     def reconsider(self, now: float) -> None:
         """View or peers have changed: which role, and which broker?"""
-        why = Why.NONE if self.is_stopping else appointment(self._station, saves_power=self.power is not Power.FULL)
+        saves_power = self._station.power is not Power.FULL
+        why = Why.NONE if self.is_stopping else appointment(self._station, saves_power=saves_power)
         if why is Why.NONE and not self.is_stopping and self._serves_itself(now):
             why = Why.ORPHAN
         before = self.roles.role

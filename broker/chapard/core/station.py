@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from chapard.core.lapsed import LapsedRoutes
 from chapard.core.nodevector import NodeVector
 from chapard.core.peers import Peer, Peers
+from chapard.core.power import Power
 from chapard.core.topology import Alone, Route, RouteView, available
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Station:
         self.available = NodeVector.of([index], config.nodes)
         """ANV: every node that routing can reach now."""
         self.peers = Peers(config.nodes, config.contact_periods * config.refresh_period)
+        self.power = Power.FULL
         self.is_broker = False
         self.broker: int | None = None
         """The broker this node hands its events to: itself, if it is one."""

@@ -48,7 +48,7 @@ def learn(network: FakeNetwork, count: int) -> None:
     for number in range(1, count + 1):
         event = Event(subject="x", lifetime=3600).accepted(id=event_id(50, 1, number), chain=number)
         nobody = NodeVector.empty(network.config.nodes)
-        node.memorised.store(event, event.encode(), event.lifetime_ms, nobody, network.now)
+        node.replicated.memorised.store(event, event.encode(), event.lifetime_ms, nobody, network.now)
     network.drain(LEAVER)
 
 
@@ -90,7 +90,8 @@ def test_only_what_the_broker_lacks_is_sent() -> None:
             network.nodes[broker].fmt.merge(home, 1, filters, 0.0, network.now)
         for memory in network.nodes[LEAVER].met:
             body, nobody = memory.body, NodeVector.empty(512)
-            network.nodes[broker].memorised.store(memory.event, body, memory.event.lifetime_ms, nobody, network.now)
+            memorised = network.nodes[broker].replicated.memorised
+            memorised.store(memory.event, body, memory.event.lifetime_ms, nobody, network.now)
     network.nodes[LEAVER].fmt.merge(300, 1, [Filter(subject="new")], 0.0, network.now)
     since = network.now
     network.run(DTT + 10)
@@ -128,7 +129,7 @@ def test_a_broker_that_catches_up_ends_the_wait() -> None:
             network.nodes[broker].fmt.merge(home, 1, filters, 0.0, network.now)
         for memory in network.nodes[LEAVER].met:
             nobody = NodeVector.empty(network.config.nodes)
-            network.nodes[broker].memorised.store(memory.event, memory.body, 3600_000, nobody, network.now)
+            network.nodes[broker].replicated.memorised.store(memory.event, memory.body, 3600_000, nobody, network.now)
     network.link((0, 1), (0, 2), routed=False)
     network.run(30)
     assert network.nodes[LEAVER].role is Role.REGULAR

@@ -58,7 +58,8 @@ def an_event(number: int, *, origin: int = 9, lifetime: float = 36_000) -> Event
 def keep(network: FakeNetwork, node: int, event: Event, delivered: Iterable[int] = ()) -> None:
     """Let a node hold an event, as if the network had told it before."""
     core = network.nodes[node]
-    core.memorised.store(event, event.encode(), event.lifetime_ms, vector(delivered, core.config), network.now)
+    homes = vector(delivered, core.config)
+    core.replicated.memorised.store(event, event.encode(), event.lifetime_ms, homes, network.now)
     network.drain(node)
 
 

@@ -546,7 +546,7 @@ def test_a_confirmation_that_comes_back_is_sent_again() -> None:
     network = settled(chain(3))
     since = network.now
     mine, theirs = (event_id(0, 1, 1), a_vector([2])), (event_id(0, 1, 2), a_vector([1]))
-    network.nodes[2].memorised.unconfirmed(Delivered(2, (mine, theirs)), network.now)
+    network.nodes[2].replicated.memorised.unconfirmed(Delivered(2, (mine, theirs)), network.now)
     network.drain(2)
     network.run(1)
     assert [frame.entries for _, frame in network.frames(Delivered, since)] == [(mine,)]

@@ -19,17 +19,10 @@ from chapar.wire import (
     Beacon,
     BeaconFlag,
     Bye,
-    Delivered,
-    EventFrame,
     Fragment,
     Kind,
     Link,
-    Listing,
     Publish,
-    Records,
-    Replay,
-    Store,
-    Subscribe,
     Table,
     Want,
     encode,
@@ -39,7 +32,6 @@ from chapard.core.effects import FrameRow, Reason, RouteRow, Transmit
 from chapard.core.fmt import key_of
 from chapard.core.lapsed import LAPSE
 from chapard.core.node import Node
-from chapard.core.roles import Role
 from chapard.core.station import SEARCH_SHARE
 from chapard.core.trickle import SEARCH
 from fake_network import (
@@ -135,28 +127,6 @@ def test_a_beacon_that_solicits_is_answered() -> None:
     assert network.nodes[0].next_deadline() - network.now < 0.1 * QUICK.beacon_min
 
 
-def test_without_tables_frames_about_tables_are_ignored() -> None:
-    """A regular node takes no part in keeping tables, whoever sends it what."""
-    network = settled(chain(5))
-    since = network.now
-    body = Event(subject="x", lifetime=60).accepted(id=event_id(9, 1, 1), chain=1).encode()
-    network.inject(0, Store(1, 60_000, b"", body))
-    network.inject(0, Subscribe(1, 9, 1, 0, (X,)))
-    network.inject(0, Records(1, Table.FMT, (b"\x90",), 0))
-    network.inject(0, Listing(1, Table.MET, (), ((event_id(9, 1, 1), 0),), 0))
-    node = network.nodes[0]
-    assert (len(node.fmt), len(node.met)) == (0, 0)
-    assert Kind.WANT not in network.kinds(since)
-
-
-def test_a_publication_to_a_node_without_tables_is_a_recorded_loss() -> None:
-    """It cannot tell who wants the event; the loss is on record for everybody, and its beacon sets the home right."""
-    network = settled(chain(5))
-    network.inject(0, Publish(1, Event(subject="x").accepted(id=event_id(1, 1, 1), chain=0).encode()))
-    assert len(network.lost(Reason.NO_BROKER)) == QUICK.nodes
-    assert network.nodes[0].next_deadline() - network.now < QUICK.beacon_min
-
-
 # Large events
 
 
@@ -237,23 +207,6 @@ def test_a_lost_neighbour_is_out_of_contact_at_once() -> None:
     assert broker not in network.nodes[3].station.peers
     network.run(1)
     assert network.nodes[3].station.broker not in (None, broker)
-
-
-def test_publications_keep_their_order_when_a_broker_is_lost() -> None:
-    """What was on its way to a broker that is gone goes to the next one, in the order of publication."""
-    network = settled(mesh(4))
-    subscriber, publisher = network.client("s", at=2), network.client("p", at=3)
-    subscriber.subscribe(X)
-    network.run(3)
-    broker = network.nodes[3].station.broker
-    assert broker is not None
-    network.unlink((3, broker), routed=False)
-    for number in range(6):
-        publisher.publish(Event(subject="x", payload=b"%d" % number))
-        network.run(0.2)
-    network.converge()
-    network.run(5)
-    assert subscriber.payloads == ["0", "1", "2", "3", "4", "5"]
 
 
 def test_events_follow_a_neighbour_that_moved() -> None:
@@ -540,24 +493,3 @@ def test_beacon_acks_for_others_are_none_of_ours() -> None:
     assert len(subscriber.got) == 1
 
 
-def test_a_home_asked_for_its_filters_answers_without_tables() -> None:
-    """Of its own filters a node is the authority, broker or not."""
-    network = settled(chain(5))
-    network.client("s", at=0).subscribe(X)
-    network.run(3)
-    since = network.now
-    network.inject(0, Want(1, Table.FMT, (key_of(0),), (0,)))
-    assert [datagram.to for datagram, _ in network.frames(Records, since)] == [1]
-    assert sum(1 for _ in network.frames(EventFrame, since)) == 0
-
-
-def test_a_table_frame_for_a_node_without_tables_is_counted() -> None:
-    """Floods pass it by without a word; what was sent to it alone is a drop with a reason."""
-    network = FakeNetwork(chain(3), config=QUICK)
-    network.run(30)
-    regular = next(node for node in network.nodes if network.nodes[node].role is Role.REGULAR)
-    before = network.drops[regular, Reason.FOREIGN]
-    network.inject(regular, Replay(1, ()))
-    assert network.drops[regular, Reason.FOREIGN] == before + 1
-    network.inject(regular, Delivered(1, ()))
-    assert network.drops[regular, Reason.FOREIGN] == before + 1

@@ -77,7 +77,7 @@ def test_a_node_without_a_broker_serves_itself_after_a_while() -> None:
     assert network.nodes[2].station.broker is None
     network.run(QUICK.orphan_patience)
     node = network.nodes[2]
-    assert (node.role, node.roles.why, node.station.broker) == (Role.BROKER, Why.ORPHAN, 2)
+    assert (node.role, node.why, node.station.broker) == (Role.BROKER, Why.ORPHAN, 2)
 
 
 def test_of_several_orphans_one_remains() -> None:
@@ -128,7 +128,7 @@ def test_a_broker_that_stops_hands_over_and_says_bye() -> None:
     node = network.nodes[0]
     node.fmt.merge(40, 1, [X], 0.0, network.now)
     event = Event(subject="y", lifetime=600).accepted(id=event_id(40, 1, 1), chain=1)
-    node.memorised.store(event, event.encode(), 600_000, NodeVector.empty(QUICK.nodes), network.now)
+    node.replicated.memorised.store(event, event.encode(), 600_000, NodeVector.empty(QUICK.nodes), network.now)
     since = network.now
     network.stop(0)
     assert not client.session.is_on

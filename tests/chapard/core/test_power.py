@@ -62,7 +62,7 @@ def test_a_weak_relay_goes_on_as_broker() -> None:
     network.run(10)
     weaken(network, 0, 0.05)
     network.run(10)
-    assert network.nodes[0].roles.why is Why.MPR
+    assert network.nodes[0].why is Why.MPR
 
 
 def test_a_weak_node_beacons_less_often() -> None:

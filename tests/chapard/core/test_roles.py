@@ -80,7 +80,7 @@ def test_a_network_comes_to_have_exactly_these_brokers(name: str, knows_mprs: bo
     links, expected = APPOINTED[name]
     network = FakeNetwork(links, nodes=[0], knows_mprs=knows_mprs)
     network.run(15)
-    assert {i: network.nodes[i].roles.why for i in network.brokers} == expected
+    assert {i: network.nodes[i].why for i in network.brokers} == expected
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -146,7 +146,7 @@ def test_a_bridge_joins_two_parts_before_routing_does() -> None:
     network.link((2, 5), routed=False)
     network.inject(5, a_beacon(2, broker=1))
     network.run(0.5)
-    assert [network.nodes[i].roles.why for i in (2, 5)] == [Why.BRIDGE, Why.BRIDGE]
+    assert [network.nodes[i].why for i in (2, 5)] == [Why.BRIDGE, Why.BRIDGE]
     assert subscriber.payloads == ["a"]
 
 
