@@ -72,6 +72,13 @@ def test_nothing_is_lost_to_routes_that_come_and_go(seed: int) -> None:
     assert len(latencies(trace)) == 600
 
 
+@pytest.mark.parametrize("seed", [17, 52, 69, 74, 79, 86])
+def test_what_another_way_overtook_comes_all_the_same(seed: int) -> None:
+    """Events that sat in a link's repair while their successors, or these under another root, went another way."""
+    trace, _ = run(seed=seed, radio={"loss": 0.1}, routes={"source": "olsr"})
+    assert len(latencies(trace)) == 600
+
+
 @pytest.mark.parametrize(("hop_ack", "most"), [(True, 830), (False, 740)])
 def test_bytes_of_an_event(most: int, *, hop_ack: bool) -> None:
     """Everything that chapard sends from the first publication to the last delivery, headers included."""

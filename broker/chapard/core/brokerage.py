@@ -6,6 +6,7 @@ listening, which costs nothing and keeps their check-out small, but relay and se
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from chapar.errors import WireError
@@ -30,10 +31,11 @@ from chapar.wire import (
 )
 from chapard.core.effects import InterestRow, Reason
 from chapard.core.fmt import FMT, Merge, key_of
-from chapard.core.home import incoming_of
+from chapard.core.home import Publication, incoming_of
 from chapard.core.interests import MAX_VERSION
 from chapard.core.met import destinations
 from chapard.core.nodevector import NodeVector
+from chapard.core.order import Arrival, Trail
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,6 +80,7 @@ class Brokerage:
         self._memorised = memorised
         self._multicast = multicast
         self._integrity = integrity
+        self._trail = Trail()
         self._leases: dict[int, int] = {}
         self._lease_number = 0
         self._lease_at = now + self._lease_period
@@ -98,13 +101,14 @@ class Brokerage:
         if origin_of(peek_id(frame.body)) != frame.sender:
             self._outlet.drop(Reason.FOREIGN, peer=frame.sender)
             return
-        self.enter(event, (frame.body,), now)
+        self.enter(Publication(event, (frame.body,), inf, frame.behind), now)
 
-    def enter(self, event: Event, bodies: Sequence[bytes], now: float) -> None:
+    def enter(self, publication: Publication, now: float) -> None:
         """Send events, which differ in their payload alone, on their way.
 
         Real-time ones are multicast to whoever wants them, the others go to the brokers' memory.
         """
+        event, bodies = publication.event, publication.bodies
         origin = origin_of(peek_id(bodies[0]))
         if not self._is_member(event, origin):
             return
@@ -114,9 +118,11 @@ class Brokerage:
             return
         wanted = destinations(event, self._config.nodes) if event.to else self._fmt.match(event)
         wanted = wanted.without(origin)  # the publisher's home has served its own clients already
-        if wanted.any():
-            for body in bodies:
-                self._enter_realtime(event, body, wanted, now)
+        if not wanted.any():
+            self._trail.passed(peek_id(bodies[-1]))
+            return
+        for body, behind in publication.each():
+            self._enter_realtime(event, body, wanted, behind, now)
 
     def _enter_memory(self, event: Event, body: bytes, now: float) -> None:
         event_id = peek_id(body)
@@ -127,17 +133,18 @@ class Brokerage:
             # Dismissed a moment ago: the event goes on to whoever serves now.
             self._links.send(self._station.broker, self._memorised.store_frame(memory, now))
 
-    def _enter_realtime(self, event: Event, body: bytes, wanted: NodeVector, now: float) -> None:
+    def _enter_realtime(self, event: Event, body: bytes, wanted: NodeVector, since: int, now: float) -> None:
         event_id = peek_id(body)
         fresh = self._multicast.first_seen(event_id, 0, wanted)
         reachable = self._station.reachable()
         self._outlet.lose(event_id, fresh & ~reachable, Reason.UNREACHABLE)
         fresh &= reachable
+        behind = self._trail.behind(event_id, fresh, since)
         if fresh[self._station.index]:
             fresh = fresh.without(self._station.index)
-            self._home.take_realtime(event, body, hops=1, now=now)
+            self._home.take_realtime(Arrival(event, body, 1), behind, now)
         if fresh.any():
-            self._multicast.start(body, fresh)
+            self._multicast.start(body, fresh, behind=behind)
 
     def _is_member(self, event: Event, origin: int) -> bool:
         """Whether the home of a publisher may publish to the event's group (report 2.2.3)."""

@@ -34,7 +34,7 @@ MOST_STREAMS: Final = 256
 """Publishers whose last event is remembered, to take the next one apart quickly."""
 MOST_HEADERS: Final = 32
 """Bytes of a frame beside RNV, the body up to its payload, and payload: 3, sender 3, hops 1, attempt 2, remaining 1,
-the headers of three byte strings 9, sequence number 4; and some to spare."""
+behind 2, the headers of three byte strings 9, sequence number 4; and some to spare."""
 _SEQUENCE: Final = 9
 """Where the sequence number of the id stands in a body, which begins with a header of three bytes."""
 _REST: Final = 13
@@ -43,8 +43,8 @@ _REALTIME: Final = b"\0\0\0"
 _FIELDS_BEFORE_PAYLOAD: Final = 9
 _BIN: Final = (b"\xc4", b"\xc5")
 
-Head: TypeAlias = tuple[int, int, bytes, bytes, bytes]
-"""Kind (hops; -1 for PUBLISH), attempt, RNV, the body up to its sequence number, and from there to the payload."""
+Head: TypeAlias = tuple[int, int, int, bytes, bytes, bytes]
+"""Kind (hops; -1 for PUBLISH), attempt, behind, RNV, the body up to its sequence number, from there to the payload."""
 
 _pack = msgpack.Packer().pack
 
@@ -58,13 +58,14 @@ class Parts(NamedTuple):
 
 
 def number_of(head: Head) -> int:
-    hops, attempt, rnv, start, rest = head
-    return mmh3.hash(b"%d %d %d %b%b%b" % (hops, attempt, len(rnv), rnv, start, rest), signed=False) % NUMBERS
+    hops, attempt, behind, rnv, start, rest = head
+    numbers = (hops, attempt, behind, len(rnv))
+    return mmh3.hash(b"%d %d %d %d %b%b%b" % (*numbers, rnv, start, rest), signed=False) % NUMBERS
 
 
 def room_of(parts: Parts) -> int:
     """Bytes of the whole frame, at most."""
-    _, _, rnv, start, rest = parts.head
+    _, _, _, rnv, start, rest = parts.head
     return len(rnv) + len(start) + len(rest) + len(parts.payload) + MOST_HEADERS
 
 
@@ -79,9 +80,9 @@ class Splitter:
         if isinstance(frame, EventFrame):
             if frame.remaining_ms:
                 return None
-            hops, attempt, rnv, body = frame.hops, frame.attempt, frame.rnv, frame.body
+            hops, attempt, behind, rnv, body = frame.hops, frame.attempt, frame.behind, frame.rnv, frame.body
         elif isinstance(frame, Publish):
-            hops, attempt, rnv, body = -1, 0, b"", frame.body
+            hops, attempt, behind, rnv, body = -1, 0, frame.behind, b"", frame.body
         else:
             return None
         if not body.startswith(_REALTIME, _REST) or len(body) > MAX_EVENT_BYTES:
@@ -96,7 +97,7 @@ class Splitter:
         payload = packed[2:] if packed.startswith(b"\xc4") else packed[3:]
         if _pack(payload) != packed:
             return None
-        return Parts((hops, attempt, rnv, start, rest), int.from_bytes(body[_SEQUENCE:_REST], "big"), payload)
+        return Parts((hops, attempt, behind, rnv, start, rest), int.from_bytes(body[_SEQUENCE:_REST], "big"), payload)
 
     def _learn(self, start: bytes, body: bytes) -> bytes | None:
         """What stands between sequence number and payload; None if the body is not as we would write it."""
@@ -199,10 +200,10 @@ class Heard:
 
 
 def _restored(brief: Brief, head: Head) -> Frame | None:
-    hops, attempt, rnv, start, rest = head
+    hops, attempt, behind, rnv, start, rest = head
     body = start + brief.sequence.to_bytes(4, "big") + rest + _pack(brief.payload)
     if len(body) > MAX_EVENT_BYTES:
         return None
     if hops < 0:
-        return Publish(brief.sender, body)
-    return EventFrame(brief.sender, hops, attempt, 0, rnv, body)
+        return Publish(brief.sender, body, behind)
+    return EventFrame(brief.sender, hops, attempt, 0, behind, rnv, body)

@@ -32,12 +32,13 @@ from chapard.core.effects import Answer, InterestRow, PublishRow, Reason
 from chapard.core.inquiries import Inquiries
 from chapard.core.interests import Announcement, Interests
 from chapard.core.nodevector import NodeVector
+from chapard.core.order import FARTHEST, Arrival, Arrivals
 from chapard.core.session import Incoming, Session
 from chapard.core.sessions import Sessions
 from chapard.core.store import saved_under
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from random import Random
 
     from chapar.filter import Filter
@@ -64,6 +65,13 @@ class Publication(NamedTuple):
     event: Event
     bodies: Sequence[bytes]
     deadline: float
+    behind: int = 0
+    """How many events before the first of them the last real-time one was published; 0 if none is known."""
+
+    def each(self) -> Iterator[tuple[bytes, int]]:
+        """Their bodies, each with how far it is behind the one before it."""
+        for place, body in enumerate(self.bodies):
+            yield body, self.behind if place == 0 else 1
 
 
 class _Head(NamedTuple):
@@ -85,6 +93,7 @@ class Home:
         self._store = store
         self._memorised = memorised
         self.sessions = Sessions(station.index, station.incarnation, station.config, outlet, store, rng)
+        self._arrivals = Arrivals(station.config.overtaking_patience, station.config.session_queue)
         self.inquiries = Inquiries(station, outlet, memorised.met)
         self.interests = Interests(station.incarnation)
         self.is_amnesiac = True
@@ -97,6 +106,8 @@ class Home:
         self._unsaved: deque[tuple[int, Publication]] = deque()
         self._heads: dict[bytes, _Head] = {}
         self._sequence = 0
+        self._realtime = 0
+        """The number of the last real-time event; 0 if there was none."""
         self._chain = 0
 
     # Requests of clients
@@ -244,13 +255,20 @@ class Home:
             self._sequence += len(payloads)
             bodies = stamp_run(head.encoded, first, payloads)
             self._record(session, head.event, bodies)
-            self._outgoing(Publication(head.event, bodies, now + self._config.publish_patience))
+            deadline = now + self._config.publish_patience
+            self._outgoing(Publication(head.event, bodies, deadline, self._behind(len(bodies))))
             if self._concerns_us(head.event):
                 self._serve_run(head.event, bodies, now)
             self.sessions.accepted(session, number, first, len(bodies), after_save=False)
         else:
             bodies = [self._memorise(session, head, payload, now) for payload in payloads]
             self.sessions.accepted(session, number, first, len(bodies), after_save=True)
+
+    def _behind(self, count: int) -> int:
+        """How far the first of so many real-time events, just numbered, is behind the last one before them."""
+        before, self._realtime = self._realtime, self._sequence
+        distance = self._sequence - count + 1 - before
+        return distance if before and distance <= FARTHEST else 0
 
     def _serve_run(self, event: Event, bodies: Sequence[bytes], now: float) -> None:
         """Give real-time events to our clients, in runs that fill a datagram each: cut once, not for each client."""
@@ -360,13 +378,16 @@ class Home:
             self.waiting -= len(late.bodies)
             for body in late.bodies:
                 self._outlet.lose(peek_id(body), ~NodeVector.empty(self._config.nodes), Reason.NO_BROKER)
+        for arrival in self._arrivals.tick(now):
+            self._serve_realtime(arrival, now)
         self.inquiries.tick(now)
         for session in self.sessions.tick(now):
             self._end(session)
 
     def next_deadline(self) -> float | None:
         times = [each.deadline for each in self.publications if each.deadline < inf]
-        times += [time for time in (self.sessions.next_deadline(), self.inquiries.next_deadline()) if time is not None]
+        parts = (self._arrivals, self.sessions, self.inquiries)
+        times += [time for part in parts if (time := part.next_deadline()) is not None]
         return min(times, default=None)
 
     # Events for our clients
@@ -375,8 +396,13 @@ class Home:
         """Queue an event for the clients that want it; False if it must not be confirmed."""
         return self.sessions.take(incoming, now)
 
-    def take_realtime(self, event: Event, body: bytes, *, hops: int, now: float) -> None:
-        """A real-time event has arrived for this home."""
+    def take_realtime(self, arrival: Arrival, behind: int, now: float) -> None:
+        """A real-time event has arrived for this home: its clients get it when those before it had their chance."""
+        for each in self._arrivals.take(arrival, behind if self._config.hop_ack else 0, now):
+            self._serve_realtime(each, now)
+
+    def _serve_realtime(self, arrival: Arrival, now: float) -> None:
+        event, body, hops = arrival
         assert event.id is not None, "it came with an id"
         if event.to and not self.sessions.is_wanted(event):
             here = NodeVector.of([self._station.index], self._config.nodes)

@@ -80,10 +80,12 @@ class Multicast:
         onward = frame._replace(sender=self._station.index, hops=frame.hops - 1)
         self.send(onward, rnv, came_from=frame.sender)
 
-    def start(self, body: bytes, rnv: NodeVector, *, attempt: int = 0, remaining_ms: int = 0) -> None:
+    def start(
+        self, body: bytes, rnv: NodeVector, *, attempt: int = 0, remaining_ms: int = 0, behind: int = 0
+    ) -> None:
         """Send an event on its way: to the destinations in `rnv`, with this node as the root of its tree."""
         hops = self._station.config.hop_limit
-        self.send(EventFrame(self._station.index, hops, attempt, remaining_ms, b"", body), rnv)
+        self.send(EventFrame(self._station.index, hops, attempt, remaining_ms, behind, b"", body), rnv)
 
     def send(self, frame: EventFrame, rnv: NodeVector, came_from: int | None = None) -> None:
         """Send one EVENT per next hop, each with the part of `rnv` that lies behind it."""

@@ -44,6 +44,7 @@ from chapard.core.memorised import Memorised
 from chapard.core.multicast import Multicast
 from chapard.core.nodevector import NodeVector
 from chapard.core.office import Office
+from chapard.core.order import Arrival
 from chapard.core.store import saved_under
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class Replicated:
             for step in steps:
                 self.brokerage.announce(step, now)
             for publication in self.home.outgoing():
-                self.brokerage.enter(publication.event, publication.bodies, now)
+                self.brokerage.enter(publication, now)
             return
         for step in steps:
             kind, filters = (Subscribe, step.added) if step.added else (Unsubscribe, step.removed)
@@ -154,8 +155,8 @@ class Replicated:
         if replays:
             self._links.send(broker, Replay(here, tuple(replays)))
         for publication in self.home.outgoing():
-            for body in publication.bodies:
-                self._links.send(broker, Publish(here, body))
+            for body, behind in publication.each():
+                self._links.send(broker, Publish(here, body, behind))
 
     def take_back(self, peer: int, frame: Frame, now: float, *, is_dead: bool) -> None:
         if isinstance(frame, Records):
@@ -164,10 +165,10 @@ class Replicated:
         match frame:
             case EventFrame(attempt=0):
                 self._multicast.gave_up(dead, frame)
-            case Publish(body=body):
+            case Publish(body=body, behind=behind):
                 event = Event.decode_untrusted(body)
                 patience = inf if event.delivery is not Delivery.REALTIME else now + self._config.publish_patience
-                self.home.requeue(Publication(event, (body,), patience))
+                self.home.requeue(Publication(event, (body,), patience, behind))
             case Delivered():
                 self.memorised.unconfirmed(frame, now)
             case Replay(filters=filters):
@@ -264,7 +265,7 @@ class Replicated:
             return
         hops = self._config.hop_limit - frame.hops + 1
         if event.delivery is Delivery.REALTIME:
-            self.home.take_realtime(event, frame.body, hops=hops, now=now)
+            self.home.take_realtime(Arrival(event, frame.body, hops), frame.behind, now)
             return
         event_id = peek_id(frame.body)
         self.memorised.store(event, frame.body, frame.remaining_ms, NodeVector.empty(self._config.nodes), now)

@@ -145,6 +145,8 @@ class Publish(NamedTuple):
 
     sender: int
     body: bytes
+    behind: int = 0
+    """How many events earlier the real-time one before it was published; 0 if none is known."""
 
 
 class EventFrame(NamedTuple):
@@ -155,6 +157,8 @@ class EventFrame(NamedTuple):
     attempt: int
     remaining_ms: int
     """What is left of a memorised event's lifetime; 0 for real-time and persistent events."""
+    behind: int
+    """How many events of its publisher earlier one went to all the homes of this one; 0 if none is known."""
     rnv: bytes
     body: bytes
 
@@ -373,8 +377,8 @@ SPECS: Final[Mapping[Kind, Spec]] = {
     Kind.BEACON: Spec(Beacon, (INDEX, U32, U8, fields.broker, U64, U32, VECTOR, VECTOR, U32, U64, U32, U64, ACKS)),
     Kind.SUBSCRIBE: Spec(Subscribe, (INDEX, INDEX, U64, U64, FILTERS), _filters_parsed),
     Kind.UNSUBSCRIBE: Spec(Unsubscribe, (INDEX, INDEX, U64, U64, FILTERS), _filters_parsed),
-    Kind.PUBLISH: Spec(Publish, (INDEX, BODY)),
-    Kind.EVENT: Spec(EventFrame, (INDEX, uint(HOP_LIMIT), U8, U64, VECTOR, BODY)),
+    Kind.PUBLISH: Spec(Publish, (INDEX, BODY, U8)),
+    Kind.EVENT: Spec(EventFrame, (INDEX, uint(HOP_LIMIT), U8, U64, U8, VECTOR, BODY)),
     Kind.STORE: Spec(Store, (INDEX, U64, VECTOR, BODY)),
     Kind.DELIVERED: Spec(Delivered, (INDEX, DELIVERIES)),
     Kind.ACK: Spec(Ack, (INDEX, U32, U32)),

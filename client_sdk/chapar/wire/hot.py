@@ -43,35 +43,38 @@ def hot_makers(nodes: int, version: int, otherwise: Maker) -> Mapping[int, Maker
         return otherwise(array)
 
     def event(array: Any) -> Frame:
-        version_, kind, sender, hops, attempt, remaining_ms, rnv, body = array
+        version_, kind, sender, hops, attempt, remaining_ms, behind, rnv, body = array
         if (
             type(array) is tuple
             and type(version_) is type(kind) is type(sender) is type(hops) is type(attempt) is type(remaining_ms) is int
+            and type(behind) is int
             and type(rnv) is type(body) is bytes
             and version_ == version
             and 0 <= sender < nodes
             and 0 <= hops <= HOP_LIMIT
             and 0 <= attempt <= 255
             and 0 <= remaining_ms <= U64_MAX
+            and 0 <= behind <= 255
             and BODY_START <= body < beyond
             and SHORTEST_BODY <= len(body) <= MAX_EVENT_BYTES
             and (not rnv or (len(rnv) <= full_bytes and rnv[-1]))
         ):
-            return new(EventFrame, (sender, hops, attempt, remaining_ms, rnv, body))
+            return new(EventFrame, (sender, hops, attempt, remaining_ms, behind, rnv, body))
         return otherwise(array)
 
     def publish(array: Any) -> Frame:
-        version_, kind, sender, body = array
+        version_, kind, sender, body, behind = array
         if (
             type(array) is tuple
-            and type(version_) is type(kind) is type(sender) is int
+            and type(version_) is type(kind) is type(sender) is type(behind) is int
             and type(body) is bytes
             and version_ == version
             and 0 <= sender < nodes
             and BODY_START <= body < beyond
             and SHORTEST_BODY <= len(body) <= MAX_EVENT_BYTES
+            and 0 <= behind <= 255
         ):
-            return new(Publish, (sender, body))
+            return new(Publish, (sender, body, behind))
         return otherwise(array)
 
     brief = _brief_maker(nodes, version, otherwise)

@@ -198,7 +198,7 @@ def test_deep_nesting_is_refused(depth: int) -> None:
     """Arrays in arrays in arrays end in a WireError, however deep they go."""
     nested = b"\x91" * depth + b"\x00"
     assert reason_of(nested) in (WireReason.SHAPE, WireReason.MALFORMED)
-    assert reason_of(b"\x94\x01\x04\x07" + nested) in (WireReason.TYPE, WireReason.MALFORMED)
+    assert reason_of(b"\x95\x01\x04\x07" + nested + b"\x00") in (WireReason.TYPE, WireReason.MALFORMED)
     assert reason_of(b"\x94" + nested * 4) in (WireReason.VERSION, WireReason.MALFORMED)
 
 

@@ -32,8 +32,8 @@ SUSPECT: tuple[Any, ...] = (
 
 GOOD: Mapping[Kind, tuple[Any, ...]] = {
     Kind.LINK: (7, 1, 2, 3, 4, 5),
-    Kind.EVENT: (7, 1, 0, 9, b"\x01", BODY),
-    Kind.PUBLISH: (7, BODY),
+    Kind.EVENT: (7, 1, 0, 9, 0, b"\x01", BODY),
+    Kind.PUBLISH: (7, BODY, 0),
     Kind.BRIEF: (7, 300, 2, b"hi"),
 }
 

@@ -28,7 +28,7 @@ def body(number: int = 1, subject: str = "s", payload: bytes = b"hello", **other
 
 
 def an_event(number: int = 1, rnv: bytes = b"\x02", **others: object) -> EventFrame:
-    return EventFrame(5, 60, 0, 0, rnv, body(number, **others))  # type: ignore[arg-type]  # as above
+    return EventFrame(5, 60, 0, 0, 0, rnv, body(number, **others))  # type: ignore[arg-type]  # as above
 
 
 class Line:
@@ -67,7 +67,7 @@ def test_what_is_said_is_understood(stream: list[tuple[str, int, bytes, bytes, b
     known = set()
     for subject, number, payload, rnv, is_publish in stream:
         encoded = Event(subject=subject, payload=payload[:60_000]).accepted(id=event_id(3, 7, number)).encode()
-        frame: Frame = Publish(5, encoded) if is_publish else EventFrame(5, 9, 0, 0, rnv, encoded)
+        frame: Frame = Publish(5, encoded) if is_publish else EventFrame(5, 9, 0, 0, 1, rnv, encoded)
         said = line.say(frame)
         head = (subject, is_publish or rnv)
         assert isinstance(said, Brief) is (head in known)

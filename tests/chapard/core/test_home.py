@@ -41,6 +41,7 @@ from chapard.core.memorised import Memorised
 from chapard.core.met import memory_of
 from chapard.core.multicast import Multicast
 from chapard.core.nodevector import NodeVector
+from chapard.core.order import Arrival
 from chapard.core.outlet import Outlet
 from chapard.core.station import Station
 from chapard.core.store import Store, saved_under
@@ -621,7 +622,7 @@ def test_a_named_node_without_a_client_for_it_says_so() -> None:
     house.ask("c", ANEW, Subscribe(1, Filter(subject="a")))
     for subject, to in (("a", [HERE]), ("b", [HERE]), ("b", [])):
         event = Event(subject=subject, to=to).accepted(id=event_id(5, 1, len(house.outlet.losses) + 1))
-        house.home.take_realtime(event, event.encode(), hops=2, now=NOW)
+        house.home.take_realtime(Arrival(event, event.encode(), 2), 0, NOW)
     effects = house.drain()
     losses = [effect for effect in effects if isinstance(effect, Loss)]
     assert [(loss.reason, loss.homes.indexes()) for loss in losses] == [(Reason.NO_CLIENT, [HERE])]

@@ -87,7 +87,7 @@ def vector(*nodes: int) -> NodeVector:
 
 
 def an_event(sender: int, to: Iterable[int], *, hops: int = 10, attempt: int = 0, sequence: int = 1) -> EventFrame:
-    return EventFrame(sender, hops, attempt, 0, a_vector(to), body_of(sequence))
+    return EventFrame(sender, hops, attempt, 0, 0, a_vector(to), body_of(sequence))
 
 
 def in_chain(index: int, nodes: int = 5, config: Config = UNNUMBERED) -> Forwarder:
