@@ -21,7 +21,7 @@ demo: $(INSTALLED)  ## a mesh of nine real daemons, a partition and what follows
 
 test: $(INSTALLED)  ## run every test, the architecture laws included; labs last, as they mostly wait
 	@$(BIN)/python -m pytest -q -n 2 -m "not lab"
-	@$(BIN)/python -m pytest -q -n 6 -m lab
+	@$(BIN)/python -m pytest -q -n 9 -m lab
 
 check: $(INSTALLED)  ## ruff and mypy --strict, tests included
 	@$(BIN)/ruff check $(SOURCES)

@@ -18,6 +18,8 @@ from e2e.olsr_watch import kernel_routes
 if TYPE_CHECKING:
     from e2e.netns import Node
 
+pytestmark = pytest.mark.lab
+
 STARTING: Final = 30.0
 """Seconds for a daemon to get ready on a busy machine."""
 FORMING: Final = 40.0

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from e2e.daemons import Daemon
 
+pytestmark = pytest.mark.lab
+
 KEPT: Final = 60
 """Events that are published while the disk is full."""
 PATIENCE: Final = 30.0

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from chapar import Client, Receipt
     from e2e.daemons import Daemon
 
+pytestmark = pytest.mark.lab
+
 EVENTS: Final = 2000
 KILLS: Final = 10
 UNDER_WAY: Final = 16

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.lab
+
 CHAIN: Final = [(1, 2), (2, 3), (3, 4), (4, 5)]
 FORMING: Final = 20.0
 """Seconds for five nodes with the usual intervals."""

@@ -19,6 +19,8 @@ from e2e.olsr_watch import Watch, chain_hops, chapar_olsrd, kernel_routes
 if TYPE_CHECKING:
     from e2e.netns import Node
 
+pytestmark = pytest.mark.lab
+
 CHAIN: Final = [(1, 2), (2, 3), (3, 4), (4, 5)]
 FORMING: Final = 25.0
 """Seconds: olsrd waits for several HELLOs before it believes in a link."""

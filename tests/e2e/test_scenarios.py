@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from chapar_sim.scenario import Scenario
 
+pytestmark = pytest.mark.lab
+
 SCENARIOS = Path(__file__).resolve().parents[1] / "scenarios"
 
 
