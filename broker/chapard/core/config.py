@@ -105,7 +105,7 @@ class Config:
     # Real-time events
     publish_patience: float = 5.0
     """How long a home keeps a real-time event for which it knows no broker."""
-    overtaking_patience: float = 1.5
+    overtaking_patience: float = 2.5
     """How long a home holds a real-time event that overtook another: a link with bad luck repairs it in that time."""
     seen_limit: int = 8192
     """Events whose accepted residual vectors are remembered."""
