@@ -2,6 +2,10 @@
 
 A file is `DIR/<dataset>/run=<run>/node=<node>/<name>.parquet`, of `air` `DIR/air/run=<run>/<name>.parquet`: run and
 node are in the path only. Times are microseconds since the epoch of the run's clock, and may be negative.
+
+In `air`, `kinds` and `kind_bytes` are the frames of a datagram of chapard's, one by one and without the headers around
+them, so that they compare with `frames`; `source` is whose datagram it is, which `sender` may only pass on: null where
+that is no node.
 """
 
 from __future__ import annotations
@@ -87,6 +91,7 @@ DATASETS: Final[Mapping[str, tuple[Column, ...]]] = MappingProxyType(
             "lost:list<i32>",
             "kinds:list<str>",
             "kind_bytes:list<i32>",
+            "source:i32?",
         ),
     }
 )
