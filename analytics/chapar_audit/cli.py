@@ -7,6 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final
 
+from chapar_audit import compaction
 from chapar_audit.models.conditions import ImpossibleInputError
 from chapar_audit.planning import networks, routing, tables, waiting
 from chapar_audit.planning.options import USAGE, Parser
@@ -20,6 +21,7 @@ examples:
   chapar-audit model static --m 3 --k 4 --subscribers 8        where flooding becomes cheaper
   chapar-audit model tree --m 2 --k 4 --lam .5 --mu 1 --omega 2 --r 1
   chapar-audit model onoff --lam 1 --d .125 --on 20 --off 20   how long events wait for who is away half of the time
+  chapar-audit compact DIR                                     what recorders left there becomes Parquet
   chapar-audit model fmt --filters 100 --nodes 40 --elements 5 --bits 16 --json
 
 Numbers may be fractions, as in --r 1/6. `chapar-audit model NAME --help` explains the options of a model.
@@ -31,6 +33,8 @@ exit codes: 0 done, 2 wrong usage, or numbers that no system can have
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
     args = _parser().parse_args(arguments)
+    if hasattr(args, "run"):
+        return int(args.run(args))
     try:
         answer = args.ask(args)
         text = json.dumps(answer.values, indent=2, allow_nan=False) if args.json else "\n".join(answer.lines)
@@ -60,4 +64,5 @@ def _parser() -> Parser:
     models = planning.add_subparsers(required=True, metavar="NAME")
     for group in (routing, networks, waiting, tables):
         group.add(models)
+    compaction.add(commands)
     return parser

@@ -12,7 +12,7 @@ from chapar.cli.arguments import Parser
 from chapar_sim import swarm
 from chapar_sim.checkers import check
 from chapar_sim.clock import SimulationError
-from chapar_sim.datasets import datasets, write_json_lines
+from chapar_sim.datasets import DatasetsError, write
 from chapar_sim.scenario import ScenarioError, load
 from chapar_sim.summary import as_text, summarise
 from chapar_sim.world import World
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ScenarioError as error:
         _complain(str(error))
         return USAGE
-    except SimulationError as error:
+    except (SimulationError, DatasetsError) as error:
         _complain(str(error))
         return FAILED
     except KeyboardInterrupt:
@@ -51,7 +51,7 @@ def _parser() -> Parser:
     run.add_argument("scenario", metavar="SCENARIO.toml", type=Path)
     run.add_argument("--seed", type=_seed, help="seed of all chance (default: the scenario's own)")
     run.add_argument("--json", action="store_true", help="print the summary as JSON")
-    run.add_argument("--out", metavar="DIR", type=Path, help="write the datasets there, one JSON line per row")
+    run.add_argument("--out", metavar="DIR", type=Path, help="write the datasets there, as Parquet")
     run.set_defaults(run=_run)
     swarm.add_parser(commands)
     return parser
@@ -82,7 +82,7 @@ def _run(args: argparse.Namespace) -> int:
     figures = summarise(trace, scenario, world.seed, violations)
     sys.stdout.write((json.dumps(figures, indent=2) if args.json else as_text(figures)) + "\n")
     if out is not None:
-        write_json_lines(datasets(trace, scenario.name), out)
+        write(trace, scenario.name, out)
     return FAILED if violations else DONE
 
 

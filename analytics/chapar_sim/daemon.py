@@ -144,6 +144,8 @@ class Daemon:
         rng = Random(f"{self._seed}/core/{self.index}/{incarnation}")
         self.core = self._factory(self.index, incarnation, self._config, rng, now, saved or None)
         self._trace.nodes.append(NodeChange(self._clock.now, self.index, up=True, disk=not self._was_wiped))
+        if self._recorder is not None:
+            self._recorder.started(self._clock.now, self.index, self._config)
         self._was_wiped = False
         self._view = None
         self._carry_out()
@@ -301,7 +303,7 @@ class Daemon:
             if effect.event_id is not None and effect.reason is not Reason.DUPLICATE:
                 loss = RecordedLoss(self._clock.now, self.index, effect.event_id, (self.index,), str(effect.reason))
                 self._trace.losses.append(loss)
-        elif self._recorder is not None:
+        if self._recorder is not None:
             self._recorder.record(self._clock.now, self.index, effect)
 
     # Time

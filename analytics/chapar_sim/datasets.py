@@ -1,93 +1,129 @@
-"""The datasets of a run as plain rows: what the daemons said of themselves, and what the medium saw (`air`)."""
+"""The datasets of a run: what the daemons said of themselves, and what the medium saw (`air`), as Parquet.
+
+The rows are packed as the real daemon packs them (`chapard.core.spool`), and the same compactor makes files of them.
+"""
 
 from __future__ import annotations
 
 import json
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+import subprocess
+import sys
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 from chapar_sim.trace import MICRO
-from chapard.core.effects import (
-    DeliveryRow,
-    FrameRow,
-    InterestRow,
-    PublishRow,
-    RoleRow,
-    RouteRow,
-    SessionRow,
-)
+from chapard.core.effects import DeliveryRow, PublishRow
+from chapard.core.records import AIR, OF_A_NODE, VERSION, rows_of, run_settings
+from chapard.core.spool import SUFFIX, Spool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable
     from pathlib import Path
 
-    from chapar_sim.trace import Trace
-    from chapard.core.effects import Row
+    from chapar.event import EventId
+    from chapar_sim.trace import AirRow, Trace
+    from chapard.core.config import Config
+    from chapard.core.effects import Effect
 
-DATASET_OF: Final[Mapping[type, str]] = MappingProxyType(
-    {
-        FrameRow: "frames",
-        PublishRow: "publishes",
-        DeliveryRow: "deliveries",
-        InterestRow: "interests",
-        SessionRow: "sessions",
-        RoleRow: "roles",
-        RouteRow: "routes",
-    }
-)
-AIR: Final = "air"
+FOLDER: Final = "spool"
+"""Where spools lie until they have been compacted."""
+COMPACTOR: Final = ("-m", "chapar_audit.compact")
+SMALLEST: Final = 4096
+"""Bytes of a buffer; it doubles when it is full."""
+PROGRAM, WORLD = "chapar-sim", "sim"
+
+
+class DatasetsError(Exception):
+    """The datasets could not be written; the message says why."""
 
 
 class Recorder:
-    """Writes the cores' rows into the trace, with the time, the run and the node that only the driver knows."""
+    """Packs what the daemons of a run did into the trace."""
 
     def __init__(self, trace: Trace, run: str) -> None:
-        self._rows = trace.rows
+        self._buffers = trace.spools
         self._run = run
-        for name in DATASET_OF.values():
-            self._rows.setdefault(name, [])
+        self._spools: dict[tuple[str, int], Spool] = {}
+        self._published: dict[EventId, int] = {}
 
-    def record(self, time: float, node: int, row: Row) -> None:
-        """One row that a core emitted."""
-        stamped = {"ts_us": round(time * MICRO), "run": self._run, "node": node, **row._asdict()}
-        self._rows[DATASET_OF[type(row)]].append(stamped)
+    def started(self, time: float, node: int, config: Config) -> None:
+        """A daemon has started."""
+        settings = json.dumps(run_settings(config), separators=(",", ":"))
+        self._append("runs", node, (round(time * MICRO), VERSION, PROGRAM, WORLD, settings))
 
+    def record(self, time: float, node: int, effect: Effect) -> None:
+        """A daemon drained this effect. Deliveries learn here when their event was published."""
+        ts_us = round(time * MICRO)
+        if isinstance(effect, PublishRow):
+            self._published[effect.event_id] = ts_us
+        for dataset, values in rows_of(effect, node):
+            if isinstance(effect, DeliveryRow):
+                event_id, origin, _, *rest = values[1:]
+                values = (values[0], event_id, origin, self._published.get(event_id), *rest)  # noqa: PLW2901
+            self._append(dataset, node, (ts_us, *values))
 
-def datasets(trace: Trace, run: str) -> dict[str, list[dict[str, object]]]:
-    """All datasets of a run by name. Deliveries learn here when their event was published."""
-    published = {row["event_id"]: row["ts_us"] for row in trace.rows.get("publishes", ())}
-    tables = {name: list(rows) for name, rows in trace.rows.items()}
-    tables["deliveries"] = [
-        {**row, "published_us": published.get(row["event_id"])} for row in trace.rows.get("deliveries", ())
-    ]
-    tables[AIR] = [
-        {
-            "ts_us": row.ts_us,
-            "run": run,
-            "sender": row.sender,
-            "receivers": list(row.receivers),
-            "bytes": row.bytes,
-            "port": row.port,
-            "lost": list(row.lost),
-        }
-        for row in trace.air
-    ]
-    return tables
+    def _append(self, dataset: str, node: int, values: tuple[Any, ...]) -> None:
+        spool = self._spools.get((dataset, node))
+        if spool is None:
+            buffer = self._buffers[dataset, node] = bytearray(SMALLEST)
+            spool = self._spools[dataset, node] = Spool(dataset, self._run, node, buffer, partial(_extend, buffer))
+        spool.append(values)
 
 
-def write_json_lines(tables: Mapping[str, Iterable[Mapping[str, object]]], folder: Path) -> list[Path]:
-    """Write each dataset to `folder`/NAME.jsonl; ids appear as hexadecimal text. Returns the files."""
-    folder.mkdir(parents=True, exist_ok=True)
-    files = []
-    for name in sorted(tables):
-        file = folder / f"{name}.jsonl"
-        with file.open("w", encoding="utf-8") as stream:
-            stream.writelines(_lines(tables[name]))
-        files.append(file)
-    return files
-
-
-def _lines(rows: Iterable[Mapping[str, object]]) -> Iterator[str]:
+def air_spool(rows: Iterable[AirRow], run: str) -> bytearray:
+    """What the medium saw, packed."""
+    buffer = bytearray(SMALLEST)
+    spool = Spool(AIR, run, None, buffer, partial(_extend, buffer))
     for row in rows:
-        plain = {key: value.hex() if isinstance(value, bytes) else value for key, value in row.items()}
-        yield json.dumps(plain, separators=(",", ":")) + "\n"
+        kinds = tuple(share.kind.lower() for share in row.frames)
+        sizes = tuple(share.bytes for share in row.frames)
+        spool.append(
+            (row.ts_us, row.sender, row.receivers, row.bytes, row.port, row.lost, kinds, sizes, row.source)
+        )  # fmt: skip
+    return buffer
+
+
+def _extend(buffer: bytearray, end: int) -> None:
+    buffer.extend(bytes(max(end - len(buffer), len(buffer))))
+
+
+def write(trace: Trace, run: str, folder: Path) -> None:
+    """Write all datasets below `folder`. Raises DatasetsError.
+
+    A dataset without a row is there as well, for the first node: nothing happened, which is not the same as that
+    nothing was recorded.
+    """
+    spools: dict[tuple[str, int], bytearray] = dict(trace.spools)
+    first = min((node for _, node in spools), default=0)
+    for missing in set(OF_A_NODE) - {dataset for dataset, _ in spools}:
+        buffer = spools[missing, first] = bytearray(SMALLEST)
+        Spool(missing, run, first, buffer, partial(_extend, buffer))
+    try:
+        (folder / FOLDER).mkdir(parents=True, exist_ok=True)
+        for (dataset, node), buffer in spools.items():
+            (folder / FOLDER / f"{dataset}-{node}{SUFFIX}").write_bytes(buffer)
+        write_air(trace, run, folder)
+    except OSError as error:
+        raise DatasetsError(f"{folder}: {error.strerror}") from None
+    compact(folder)
+
+
+def write_air(trace: Trace, run: str, folder: Path) -> None:
+    """Write what the medium saw as a spool below `folder`. Raises OSError."""
+    (folder / FOLDER).mkdir(parents=True, exist_ok=True)
+    (folder / FOLDER / f"{AIR}{SUFFIX}").write_bytes(air_spool(trace.air, run))
+
+
+def compact(folder: Path) -> None:
+    """Turn the spools below `folder` into Parquet, in a process of its own, instead of what was there of their runs.
+
+    Raises DatasetsError.
+    """
+    command = [sys.executable, *COMPACTOR, str(folder), "--replace"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own program
+    if done.returncode:
+        why = done.stderr.strip().rpartition("\n")[2] or f"ended with {done.returncode}"
+        raise DatasetsError(f"the datasets are still in {folder / FOLDER}: {why}")
+    with suppress(OSError):  # what else is there stays
+        (folder / FOLDER).rmdir()

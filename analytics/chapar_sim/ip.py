@@ -120,8 +120,8 @@ class Ip:
         self._record(sender, packet, (), missed)
 
     def _record(self, sender: int, packet: Packet, heard: tuple[int, ...], missed: tuple[int, ...]) -> None:
-        row = AirRow(round(self._clock.now * MICRO), sender, heard, packet.size, packet.port, missed)
-        self._trace.air.append(row)
+        ts_us, frames = round(self._clock.now * MICRO), packet.label.frames
+        self._trace.air.append(AirRow(ts_us, sender, heard, packet.size, packet.port, missed, frames, packet.source))
 
     def _transmit(self, node: int, hop: int | None, packet: Packet) -> None:
         self.radio.transmit(node, hop, packet, packet.size)

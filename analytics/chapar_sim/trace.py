@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from chapar.event import Event, EventId
     from chapar.filter import Filter
+    from chapar_sim.traffic import Share
 
 MICRO: Final = 1_000_000
 """Microseconds in a second."""
@@ -116,6 +117,10 @@ class AirRow(NamedTuple):
     bytes: int
     port: int
     lost: tuple[int, ...]
+    frames: tuple[Share, ...] = ()
+    """Of a datagram of chapard's, without the headers around them."""
+    source: int | None = None
+    """Whose datagram it is: the sender may only pass it on."""
 
 
 class Snapshot(NamedTuple):
@@ -147,8 +152,8 @@ class Trace:
     losses: list[RecordedLoss] = field(default_factory=list)
     air: list[AirRow] = field(default_factory=list)
     snapshots: list[Snapshot] = field(default_factory=list)
-    rows: dict[str, list[dict[str, object]]] = field(default_factory=dict)
-    """Dataset name → its rows, as the daemons wrote them."""
+    spools: dict[tuple[str, int], bytearray] = field(default_factory=dict)
+    """Dataset and node → the rows that its daemon wrote."""
     drops: Counter[tuple[int, str]] = field(default_factory=Counter)
     traffic: Traffic = field(default_factory=Traffic)
     merges: list[Merge] = field(default_factory=list)
@@ -179,7 +184,7 @@ class Trace:
         lines = [repr(row) for table in plain for row in table]
         lines += [f"{row.t} {sorted(row.links)}" for row in self.connectivity]
         lines += [_snapshot_line(row) for row in self.snapshots]
-        lines += [f"{name} {sorted(row.items())}" for name in sorted(self.rows) for row in self.rows[name]]
+        lines += [f"{key} {hashlib.sha256(self.spools[key]).hexdigest()}" for key in sorted(self.spools)]
         lines += [f"{key} {count}" for key, count in sorted(self.drops.items())]
         counters = (self.traffic.frames, self.traffic.frame_bytes, self.traffic.transmissions, self.traffic.bytes)
         lines += [f"{sorted(counter.items())}" for counter in counters]

@@ -60,6 +60,8 @@ class Label(NamedTuple):
 
     shares: tuple[Share, ...]
     traffic_class: str
+    frames: tuple[Share, ...] = ()
+    """The frames of a datagram of chapard's, without the headers around them."""
 
 
 class Merge(NamedTuple):
@@ -108,7 +110,8 @@ class Classifier:
             pieces = self._pieces(payload)
         except (ValueError, IndexError, msgpack.UnpackException):
             self._unpacker, self._start = msgpack.Unpacker(max_buffer_size=_MAX_DATAGRAM), 0
-            return whole(GARBAGE, GARBAGE, len(payload) + headers)
+            label = whole(GARBAGE, GARBAGE, len(payload) + headers)
+            return label._replace(frames=(Share(GARBAGE, GARBAGE, len(payload)),))
         return _with_headers(pieces, headers)
 
     def label_for(self, port: int, payload: bytes, headers: int) -> Label:
@@ -181,6 +184,6 @@ def _with_headers(shares: list[Share], headers: int) -> Label:
     bearer = next((place for place, share in enumerate(shares) if share.traffic_class == DATA), None)
     if bearer is None:  # the numbering of a datagram is not what it was sent for
         bearer = next((place for place, share in enumerate(shares) if share.kind != Kind.LINK.name), 0)
-    charged = shares[bearer]
+    frames, charged = tuple(shares), shares[bearer]
     shares[bearer] = charged._replace(bytes=charged.bytes + headers)
-    return Label(tuple(shares), charged.traffic_class)
+    return Label(tuple(shares), charged.traffic_class, frames)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING
@@ -38,7 +39,7 @@ class World:
     """A scenario come to life. Make it, `run` it once, read the trace.
 
     `node_factory` makes the cores, so that a test can put a faulty one in their place. With `record_rows`, the rows of
-    the datasets are kept in the trace.
+    the datasets are kept in the trace, those of all frames among them.
     """
 
     def __init__(
@@ -68,7 +69,10 @@ class World:
         if agents is not None:
             self.ip.listen(OLSR_PORT, agents.datagram_received)
         config = scenario.daemon_config()
-        recorder = Recorder(self.trace, scenario.name) if record_rows else None
+        recorder = None
+        if record_rows:
+            config = replace(config, record=True, record_frames=True)
+            recorder = Recorder(self.trace, scenario.name)
         self._daemons = {
             spec.index: Daemon(spec, config, self.seed, node_factory, self.clock, self, self.trace, recorder)
             for spec in scenario.nodes

@@ -22,6 +22,8 @@ class Datagram(NamedTuple):
     payload: bytes
     headers: int
     """Bytes of the frame around it."""
+    source: int
+    """The node it comes from: addresses of nodes end in its index, both those they were given and those of IPv6."""
 
 
 def mac_of(node: int) -> str:
@@ -48,10 +50,10 @@ def datagram_of(frame: bytes) -> Datagram | None:
     kind = kind_of(frame)
     if kind == _IPV4 and len(frame) >= _ETHERNET + _IPV4_LEAST:
         is_part = int.from_bytes(frame[20:22], "big") & 0x3FFF  # more of it follows, or came before
-        begin = _ETHERNET + 4 * (frame[14] & 0x0F)
+        begin, source_end = _ETHERNET + 4 * (frame[14] & 0x0F), 30
         is_udp = frame[23] == _UDP and not is_part and begin >= _ETHERNET + _IPV4_LEAST
     elif kind == _IPV6 and len(frame) >= _ETHERNET + _IPV6_HEADER:
-        begin = _ETHERNET + _IPV6_HEADER
+        begin, source_end = _ETHERNET + _IPV6_HEADER, 38
         is_udp = frame[20] == _UDP
     else:
         return None
@@ -62,4 +64,5 @@ def datagram_of(frame: bytes) -> Datagram | None:
     if not is_udp or not _UDP_HEADER <= size <= len(frame) - begin:
         return None
     payload = frame[begin + _UDP_HEADER : begin + size]
-    return Datagram(port, payload, len(frame) - len(payload))
+    source = int.from_bytes(frame[source_end - 2 : source_end], "big")
+    return Datagram(port, payload, len(frame) - len(payload), source)

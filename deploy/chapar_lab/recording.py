@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import BinaryIO
 
+    from chapar_lab.frame import Datagram
     from chapar_sim.trace import Trace
     from chapar_sim.traffic import Label
 
@@ -105,9 +106,11 @@ def enter(recording: Iterable[Aired], trace: Trace) -> None:
     """Add what was on the air to the trace of its run: all of it as rows, and what came after the start as traffic."""
     classifier = Classifier()
     for each in recording:
-        port, label = _labelled(each.frame, classifier)
-        row = AirRow(round(each.t * MICRO), each.sender, each.heard, len(each.frame), port, each.missed)
-        trace.air.append(row)
+        datagram = datagram_of(each.frame)
+        port, source = (0, each.sender) if datagram is None else (datagram.port, datagram.source)
+        label = _label(each.frame, datagram, classifier)
+        ts_us, size = round(each.t * MICRO), len(each.frame)
+        trace.air.append(AirRow(ts_us, each.sender, each.heard, size, port, each.missed, label.frames, source))
         if each.t < 0:
             continue
         if each.overflowed:
@@ -116,9 +119,8 @@ def enter(recording: Iterable[Aired], trace: Trace) -> None:
             trace.traffic.count(label)
 
 
-def _labelled(frame: bytes, classifier: Classifier) -> tuple[int, Label]:
-    """The UDP port that a frame goes to (0: none), and what it is."""
-    datagram = datagram_of(frame)
+def _label(frame: bytes, datagram: Datagram | None, classifier: Classifier) -> Label:
+    """What a frame is."""
     if datagram is None:
-        return 0, whole("ARP" if kind_of(frame) == ARP else "OTHER", OTHER, len(frame))
-    return datagram.port, classifier.label_for(*datagram)
+        return whole("ARP" if kind_of(frame) == ARP else "OTHER", OTHER, len(frame))
+    return classifier.label_for(datagram.port, datagram.payload, datagram.headers)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from chapar_lab.drawing import as_svg
 from chapar_lab.ways import as_judged
 from chapar_sim.checkers import check
-from chapar_sim.datasets import datasets, write_json_lines
+from chapar_sim.datasets import compact, write_air
 from chapar_sim.outcome import outcomes
 from chapar_sim.summary import as_text, summarise
 
@@ -44,12 +44,12 @@ def text_of(figures: Figures) -> str:
 
 
 def write(lab: Lab, figures: Figures, picture: Picture, folder: Path) -> None:
-    """`result.json`, the datasets, a drawing, and the logs of all programs."""
+    """`result.json`, the the datasets, a drawing, and the logs of all programs. Raises OSError, DatasetsError."""
     (folder / "result.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     (folder / "topology.svg").write_text(as_svg(picture), encoding="utf-8")
-    tables = datasets(lab.trace, lab.scenario.name)
-    write_json_lines({name: rows for name, rows in tables.items() if rows}, folder)
     copy_logs(lab, folder)
+    write_air(lab.trace, lab.scenario.name, folder)
+    compact(folder)
 
 
 def copy_logs(lab: Lab, folder: Path) -> None:

@@ -20,6 +20,7 @@ from chapar_lab.program import LabError
 from chapar_lab.visit import open_namespaces
 from chapar_lab.ways import needs_ipv6
 from chapar_lab.wiring import wire
+from chapar_sim.datasets import DatasetsError
 
 if TYPE_CHECKING:
     import socket
@@ -104,6 +105,9 @@ class _Run:
                 report.write(self._lab, figures, picture, self._options.out)
             except OSError as error:
                 complain(f"--out {self._options.out}: {error.strerror}")
+                self._code = FAILED
+            except DatasetsError as error:
+                complain(f"--out {self._options.out}: {error}")
                 self._code = FAILED
         if self._options.hold:
             await self._hold()

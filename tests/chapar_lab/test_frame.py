@@ -13,7 +13,7 @@ ALL = b"\xff" * 6
 UDP = bytes.fromhex("1e151e15000b0000") + b"abc"
 """From port 7701 to port 7701."""
 IPV4 = bytes.fromhex("4500001f0000000040110000") + bytes([10, 66, 0, 1, 10, 66, 0, 2])
-IPV6 = bytes.fromhex("60000000000b1140") + bytes(32)
+IPV6 = bytes.fromhex("60000000000b1140") + bytes(15) + b"\x09" + bytes(16)
 
 
 def frame(to: bytes, kind: str, rest: bytes) -> bytes:
@@ -44,20 +44,20 @@ def test_the_mac_address_of_a_node() -> None:
 
 
 def test_a_datagram_over_ipv4() -> None:
-    """Its port and payload; what pads a short frame is no payload."""
-    assert datagram_of(frame(ALL, "0800", IPV4 + UDP)) == Datagram(7701, b"abc", 42)
-    assert datagram_of(frame(ALL, "0800", IPV4 + UDP + bytes(15))) == Datagram(7701, b"abc", 57)
+    """Its port, its payload and whose it is; what pads a short frame is no payload."""
+    assert datagram_of(frame(ALL, "0800", IPV4 + UDP)) == Datagram(7701, b"abc", 42, 1)
+    assert datagram_of(frame(ALL, "0800", IPV4 + UDP + bytes(15))) == Datagram(7701, b"abc", 57, 1)
 
 
 def test_ipv4_options_are_skipped() -> None:
     """The header says how long it is."""
     longer = b"\x46" + IPV4[1:] + bytes(4)
-    assert datagram_of(frame(ALL, "0800", longer + UDP)) == Datagram(7701, b"abc", 46)
+    assert datagram_of(frame(ALL, "0800", longer + UDP)) == Datagram(7701, b"abc", 46, 1)
 
 
 def test_a_datagram_over_ipv6() -> None:
     """Its headers are larger."""
-    assert datagram_of(frame(ALL, "86dd", IPV6 + UDP)) == Datagram(7701, b"abc", 62)
+    assert datagram_of(frame(ALL, "86dd", IPV6 + UDP)) == Datagram(7701, b"abc", 62, 9)
 
 
 @pytest.mark.parametrize(

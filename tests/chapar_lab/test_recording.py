@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from chapar.wire import Ack, Publish, encode
 from chapar_lab.recording import MAGIC, Aired, Recorder, RecordingError, enter, read
 from chapar_sim.trace import AirRow, Trace
+from chapar_sim.traffic import Share
 
 TO_ALL = b"\xff" * 6 + bytes.fromhex("026600000001")
 ACK = encode(Ack(1, 1, 1))
@@ -78,7 +79,8 @@ def test_a_recording_becomes_part_of_a_trace() -> None:
     trace = Trace()
     enter([Aired(place - 1, 1, (2,), (3,), frame=frame, overflowed=False) for place, frame in enumerate(frames)], trace)
     assert [row.port for row in trace.air] == [7701, 7701, 698, 6696, 0, 53, 0]
-    assert trace.air[0] == AirRow(-1_000_000, 1, (2,), len(frames[0]), 7701, (3,))
+    ack = Share("ACK", "control", len(ACK))
+    assert trace.air[0] == AirRow(-1_000_000, 1, (2,), len(frames[0]), 7701, (3,), (ack,), 0)
     assert [row.bytes for row in trace.air] == [len(frame) for frame in frames]
     assert dict(trace.traffic.transmissions) == {"data": 1, "routing": 2, "other": 3}
     assert dict(trace.traffic.frames) == dict.fromkeys(("ACK", "PUBLISH", "HELLO", "BABEL", "ARP", "UDP", "OTHER"), 1)
@@ -89,5 +91,6 @@ def test_overflows_are_rows_but_no_traffic() -> None:
     """They were never on the air."""
     trace = Trace()
     enter([Aired(0.5, 1, (), (2,), overflowed=True, frame=udp(7701, ACK))], trace)
-    assert trace.air == [AirRow(500_000, 1, (), len(ACK) + 42, 7701, (2,))]
+    ack = Share("ACK", "control", len(ACK))
+    assert trace.air == [AirRow(500_000, 1, (), len(ACK) + 42, 7701, (2,), (ack,), 0)]
     assert (trace.traffic.overflows, sum(trace.traffic.transmissions.values())) == (1, 0)

@@ -7,8 +7,10 @@ import io
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
+from chapar_audit.schema import DATASETS
 from chapar_sim.cli import main
 
 LIBRARY = Path(__file__).resolve().parents[2] / "deploy" / "scenarios"
@@ -76,15 +78,24 @@ def test_run_prints_json(small: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_run_writes_the_datasets(small: Path, tmp_path: Path) -> None:
-    """With --out, every dataset is a file of JSON lines, the daemons' own rows among them."""
-    assert main(["run", str(small), "--out", str(tmp_path / "out")]) == 0
-    names = sorted(file.name for file in (tmp_path / "out").iterdir())
-    assert names == sorted(
-        f"{name}.jsonl"
-        for name in ("air", "deliveries", "frames", "interests", "publishes", "roles", "routes", "sessions")
-    )
-    publishes = (tmp_path / "out" / "publishes.jsonl").read_text().splitlines()
-    assert len(publishes) == 8
+    """With --out, every dataset is there as Parquet, the daemons' own rows among them, and instead of those before."""
+    for _ in range(2):
+        assert main(["run", str(small), "--out", str(tmp_path / "out")]) == 0
+        assert sorted(each.name for each in (tmp_path / "out").iterdir()) == sorted(DATASETS)
+        publishes = pq.read_table(tmp_path / "out" / "publishes")
+        assert publishes.num_rows == 8
+
+
+def test_datasets_that_cannot_be_written_end_with_one_line_and_1(
+    small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The run is over by then, and what was recorded is still there."""
+    (tmp_path / "air").write_text("in the way")
+    assert main(["run", str(small), "--out", str(tmp_path)]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith(f"chapar-sim: the datasets are still in {tmp_path / 'spool'}: ")
+    assert err.count("\n") == 1
+    assert [each.name for each in (tmp_path / "spool").iterdir()] == ["air.spool"]
 
 
 def test_wrong_scenarios_end_with_one_line_and_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from chapar_sim.links import Links
 from chapar_sim.routing import Routing
 from chapar_sim.terrain import RadioSpec, RouteSpec, TopologySpec
 from chapar_sim.trace import AirRow, Trace
-from chapar_sim.traffic import HEADERS, PORT
+from chapar_sim.traffic import HEADERS, PORT, Share
 
 ACK = encode(Ack(1, 1, 1))
 EVENT = encode(Publish(1, b"\x9a\xc4\x0a" + bytes(10) + b"rest"))
@@ -39,13 +39,17 @@ class Net:
 
 
 def test_a_packet_goes_hop_by_hop_and_each_hop_is_written_down() -> None:
-    """From one end of the chain to the other; with the size of the whole frame, and who heard it."""
+    """From one end of the chain to the other; with the size of the whole frame, whose it is, and who heard it."""
     net = Net(RadioSpec(delay=1.0, jitter=0.0))
     net.ip.send(1, 3, ACK)
     net.run()
     assert net.arrived == [(3, ACK, 1)]
     size = len(ACK) + HEADERS
-    assert net.trace.air == [AirRow(0, 1, (2,), size, PORT, ()), AirRow(1_000_000, 2, (3,), size, PORT, ())]
+    frames = (Share("ACK", "control", len(ACK)),)
+    assert net.trace.air == [
+        AirRow(0, 1, (2,), size, PORT, (), frames, 1),
+        AirRow(1_000_000, 2, (3,), size, PORT, (), frames, 1),
+    ]
 
 
 def test_transmissions_are_counted_by_what_is_in_them() -> None:

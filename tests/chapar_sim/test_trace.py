@@ -22,7 +22,7 @@ CHANGES: dict[str, Callable[[Trace], object]] = {
     "nodes": lambda trace: trace.nodes.append(NodeChange(1, 1, up=True, disk=True)),
     "air": lambda trace: trace.air.append(AirRow(1, 1, (2,), 9, 7701, ())),
     "snapshot": lambda trace: trace.snapshots.append(Snapshot(1, 1, True, {}, {ID: frozenset({1})}, {})),  # noqa: FBT003
-    "rows": lambda trace: trace.rows.update(roles=[{"node": 1}]),
+    "rows": lambda trace: trace.spools.update({("roles", 1): bytearray(1)}),
     "drops": lambda trace: trace.drops.update([(1, "stale")]),
     "traffic": lambda trace: trace.traffic.bytes.update(sync=5),
     "merges": lambda trace: trace.merges.append(Merge(0, 1, 2, 3, 4)),

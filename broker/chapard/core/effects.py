@@ -168,8 +168,10 @@ class RoleRow(NamedTuple):
 
 
 class RouteRow(NamedTuple):
+    """A route in a view that has changed; without a next hop, there is none any more."""
+
     destination: int
-    next_hop: int
+    next_hop: int | None
     hops: int
 
 

@@ -262,12 +262,12 @@ class Links:
         data = b"".join(piece.data for piece in content)
         if self._config.record_frames:
             for piece in content:
-                self._outlet.emit(frame_row(piece.frame, len(piece.data), "tx", to, retry))
+                self._outlet.emit(frame_row(piece.frame, piece.data, "tx", to, retry))
         if header is not None:
             encoded = encode(header)
             data = encoded + data
             if self._config.record_frames:
-                self._outlet.emit(frame_row(header, len(encoded), "tx", to, retry))
+                self._outlet.emit(frame_row(header, encoded, "tx", to, retry))
         self._outlet.emit(Transmit(to, data))
 
     def _outgoing(self, sender: _Sender, frame: Frame) -> list[Outgoing]:

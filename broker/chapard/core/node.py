@@ -147,7 +147,7 @@ class Node:
             return
         if self.config.record_frames:
             for frame in frames:
-                self.outlet.emit(frame_row(frame, len(encode(frame)), "rx", source, 0))
+                self.outlet.emit(frame_row(frame, encode(frame), "rx", source, 0))
         if not self.station.peers.heard(source, now) and not isinstance(frames[0], (Beacon, Bye)):
             self._trickle.prompt(now)  # a stranger: contact is enough to introduce ourselves
         if isinstance(frames[0], Link):
@@ -166,6 +166,8 @@ class Node:
             route = view.routes[destination]
             if before.routes.get(destination) != route:
                 self.outlet.emit(RouteRow(destination, route.next_hop, route.hops))
+        for destination in sorted(before.routes.keys() - view.routes.keys()):
+            self.outlet.emit(RouteRow(destination, None, 0))
         for neighbour in sorted(gone):
             if self.station.peers.forget(neighbour):
                 self.station.miss(neighbour, now)

@@ -23,7 +23,10 @@ TRAFFIC: Final = MappingProxyType(
         Kind.REPLAY: TrafficClass.SYNC,
     }
 )
-"""Kinds that are not listed are control."""
+"""Kinds that are not listed are control. A piece counts as what it is a piece of, where that is known."""
+_NAMES: Final = MappingProxyType({int(kind): kind.name.lower() for kind in Kind})
+_KIND_AT: Final = 2
+"""Of a frame's bytes, after its length and the version."""
 
 
 def event_of(frame: Frame) -> EventId | None:
@@ -40,15 +43,16 @@ def filter_of(frame: Frame) -> bytes | None:
     return None
 
 
-def frame_row(frame: Frame, size: int, direction: str, peer: int | None, retry: int) -> FrameRow:
-    """The recorder's row for one frame sent or received."""
-    kind = kind_of(frame)
+def frame_row(frame: Frame, data: bytes, direction: str, peer: int | None, retry: int) -> FrameRow:
+    """The recorder's row for one frame sent or received: `data`, which may be the frame in brief, or a piece of it."""
+    kind = data[_KIND_AT]
+    about = kind_of(frame) if kind == Kind.FRAGMENT else kind
     return FrameRow(
         direction=direction,
         peer=peer,
-        kind=kind.name.lower(),
-        traffic_class=TRAFFIC.get(kind, TrafficClass.CONTROL),
-        bytes=size,
+        kind=_NAMES[kind],
+        traffic_class=TRAFFIC.get(about, TrafficClass.CONTROL),
+        bytes=len(data),
         event_id=event_of(frame),
         filter_id=filter_of(frame),
         retry=retry,

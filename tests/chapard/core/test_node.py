@@ -28,6 +28,7 @@ from chapar.wire import (
     encode,
     fragment,
 )
+from chapar_olsr.view import RouteView
 from chapard.core.effects import FrameRow, Reason, RouteRow, Transmit
 from chapard.core.fmt import key_of
 from chapard.core.lapsed import LAPSE
@@ -188,7 +189,7 @@ def test_an_equal_view_causes_nothing() -> None:
 
 
 def test_changed_routes_are_recorded() -> None:
-    """One row for each destination whose route is new or another."""
+    """One row for each destination whose route is new or another, or that has none any more."""
     network = settled(chain(3))
     network.adjacency[2].add(0)
     network.adjacency[0].add(2)
@@ -196,6 +197,9 @@ def test_changed_routes_are_recorded() -> None:
     node.route_changed(route_views(network.adjacency)[0], network.now)
     rows = [effect for effect in node.drain(network.now) if isinstance(effect, RouteRow)]
     assert rows == [RouteRow(2, 2, 1)]
+    node.route_changed(RouteView(0, frozenset()), network.now)
+    rows = [effect for effect in node.drain(network.now) if isinstance(effect, RouteRow)]
+    assert rows == [RouteRow(1, None, 0), RouteRow(2, None, 0)]
 
 
 def test_a_lost_neighbour_is_out_of_contact_at_once() -> None:

@@ -1,0 +1,149 @@
+"""A spool: the rows of one dataset, of one node and one run, in records of one size that survive their writer.
+
+    file    = MAGIC, length of the head (u32), head (JSON), slots
+    slot    = size - 1 bytes, mark (u8)
+    record  = a slot: the columns packed little-endian; mark = WHOLE, and a bit for each nullable column that is null
+    entry   = slots: length (u32) and bytes, mark = ENTRY in the first, MORE in the others
+
+Text, filter ids and lists are entries of a table, and records hold their numbers: entries count from 0 in the order
+they were written, each before the first record that names it. The head says which columns there are, so that whoever
+reads a spool needs to know nothing but this.
+
+A slot counts once it has its mark, which is written last: a writer that is killed leaves whole rows and, at most,
+half an entry that nothing names. What follows is zero.
+"""
+
+from __future__ import annotations
+
+import json
+from struct import Struct, pack
+from struct import error as StructError  # noqa: N812 - an exception has the name of one
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from chapard.core.records import COLUMNS, VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from mmap import mmap
+
+    Buffer: TypeAlias = bytearray | mmap
+
+MAGIC: Final = b"chspool\x01"
+WHOLE: Final = 0x01
+ENTRY: Final = 0x40
+MORE: Final = 0x80
+SUFFIX: Final = ".spool"
+_LENGTH: Final = Struct("<I")
+_CODES: Final[Mapping[str, str]] = MappingProxyType({"i64": "q", "i32": "i", "i16": "h", "event_id": "10s"})
+"""Of the types that stand in the record itself; the others are entries."""
+_BITS: Final[Mapping[str, int]] = MappingProxyType({"i64": 63, "i32": 31, "i16": 15})
+
+
+def record_of(dataset: str) -> Struct:
+    """How a record of a dataset is packed, its mark included."""
+    return Struct("<" + "".join(_CODES.get(column.type, "I") for column in COLUMNS[dataset]) + "B")
+
+
+def head(dataset: str, run: str, node: int | None) -> bytes:
+    """What a spool begins with; `node` is None for what the medium writes."""
+    columns = [list(column) for column in COLUMNS[dataset]]
+    size = record_of(dataset).size
+    about = {"schema": VERSION, "dataset": dataset, "run": run, "node": node, "size": size, "columns": columns}
+    text = json.dumps(about, separators=(",", ":")).encode()
+    return MAGIC + _LENGTH.pack(len(text)) + text
+
+
+class Spool:
+    """Writes rows into a buffer of zeros. `grow` is called with the size it must have to go on, or raises."""
+
+    def __init__(
+        self, dataset: str, run: str, node: int | None, buffer: Buffer, grow: Callable[[int], None]
+    ) -> None:
+        columns = COLUMNS[dataset]
+        self.dataset = dataset
+        self.rows = 0
+        self._record = record_of(dataset)
+        self._size = self._record.size
+        self._buffer = buffer
+        self._grow = grow
+        self._numbers: dict[object, int] = {}
+        self._entries = 0
+        bit = WHOLE
+        plan = []
+        for column in columns:
+            bit <<= column.nullable
+            empty = b"" if column.type == "event_id" else 0
+            plan.append((column.type not in _CODES, bit if column.nullable else 0, empty))
+        self._plan = tuple(plan)
+        begin = head(dataset, run, node)
+        self._make_room(len(begin))
+        buffer[: len(begin)] = begin
+        self.used = len(begin)
+        """Bytes that are written; the rest of the buffer is zero."""
+
+    def append(self, values: Sequence[Any]) -> None:
+        """Add a row: the values of all columns, the time first. Raises what `grow` raises; then it is not there."""
+        mark = WHOLE
+        fields: list[Any] = []
+        for value, (is_entry, bit, empty) in zip(values, self._plan, strict=True):
+            if value is None:
+                assert bit, f"a column of {self.dataset} is not there"
+                mark |= bit
+                fields.append(empty)
+            elif is_entry:
+                fields.append(self.number(value))
+            else:
+                fields.append(value)
+        end = self.used + self._size
+        self._make_room(end)
+        try:
+            self._record.pack_into(self._buffer, self.used, *fields, mark)
+        except StructError:
+            fields = [_clamped(value, column.type) for value, column in zip(fields, COLUMNS[self.dataset], strict=True)]
+            self._record.pack_into(self._buffer, self.used, *fields, mark)
+        self.used = end
+        self.rows += 1
+
+    def number(self, value: Any) -> int:
+        """The number of an entry, which is added if it is new."""
+        number = self._numbers.get(value)
+        if number is not None:
+            return number
+        self._add(self._encoded(value))
+        number = self._numbers[value] = self._entries
+        self._entries += 1
+        return number
+
+    def _encoded(self, value: Any) -> bytes:
+        """Text as UTF-8, numbers as i32 each, lists of text as the numbers of their entries, u32 each."""
+        if isinstance(value, str):
+            return value.encode(errors="replace")
+        if isinstance(value, bytes):
+            return value
+        if value and isinstance(value[0], str):
+            return pack(f"<{len(value)}I", *map(self.number, value))
+        return pack(f"<{len(value)}i", *value)
+
+    def _add(self, data: bytes) -> None:
+        room = self._size - 1
+        data = _LENGTH.pack(len(data)) + data
+        parts = [data[at : at + room] for at in range(0, len(data), room)]
+        at = self.used
+        end = at + len(parts) * self._size
+        self._make_room(end)
+        for place, part in enumerate(parts):
+            self._buffer[at : at + len(part)] = part
+            self._buffer[at + room] = MORE if place else ENTRY
+            at += self._size
+        self.used = end
+
+    def _make_room(self, end: int) -> None:
+        if end > len(self._buffer):
+            self._grow(end)
+
+
+def _clamped(value: Any, type_: str) -> Any:
+    """The nearest value that the column holds: an event may live for longer than there are microseconds."""
+    bits = _BITS.get(type_)
+    return value if bits is None else min(max(value, -(1 << bits)), (1 << bits) - 1)
