@@ -23,6 +23,7 @@ MAGIC: Final = b"chspool\x01"
 WHOLE, ENTRY, MORE = 0x01, 0x40, 0x80
 SUFFIX: Final = ".spool"
 _DTYPES: Final[Mapping[str, str]] = {"i64": "<i8", "i32": "<i4", "i16": "<i2", "event_id": f"V{EVENT_ID_BYTES}"}
+_TIMES, _MARK = " times", " mark"
 _ENTRY_DTYPE: Final = "<u4"
 _ARROW: Final[Mapping[str, Any]] = {
     "i64": pa.int64(),
@@ -50,6 +51,8 @@ class About(NamedTuple):
     """Of a slot."""
     begin: int
     """Where the slots begin."""
+    has_runs: bool
+    """A record may stand for several rows, whose event ids count up."""
 
 
 def arrow_schema(dataset: str) -> pa.Schema:
@@ -68,6 +71,7 @@ def about(data: bytes | memoryview) -> About:
         said = json.loads(bytes(data[start:begin]))
         dataset, run, node, size = said["dataset"], said["run"], said["node"], said["size"]
         columns, version = tuple(Column(*each) for each in said["columns"]), said["schema"]
+        has_runs = said["runs"] is True
     except (ValueError, KeyError, TypeError):
         raise SpoolError("its head cannot be read") from None
     if version != VERSION:
@@ -78,9 +82,10 @@ def about(data: bytes | memoryview) -> About:
         raise SpoolError(f"no run is called {run!r}")
     if (node is None) is not (dataset in OF_THE_MEDIUM) or not isinstance(node, int | None):
         raise SpoolError(f"{node!r} is no node of {dataset}")
-    if size != _dtype(dataset).itemsize:
-        raise SpoolError(f"its records have {size} bytes, those of {dataset} {_dtype(dataset).itemsize}")
-    return About(dataset, run, node, size, begin)
+    expected = _dtype(dataset, has_runs=has_runs).itemsize
+    if size != expected:
+        raise SpoolError(f"its records have {size} bytes, those of {dataset} {expected}")
+    return About(dataset, run, node, size, begin, has_runs)
 
 
 def table_of(data: bytes | memoryview) -> tuple[About, pa.Table]:
@@ -91,8 +96,10 @@ def table_of(data: bytes | memoryview) -> tuple[About, pa.Table]:
     marks = slots[:, -1]
     is_row = (marks & WHOLE) != 0
     entries = _entries(slots, marks)
-    rows = np.frombuffer(data, _dtype(found.dataset), count, found.begin)[is_row]
-    marks = marks[is_row]
+    rows = np.frombuffer(data, _dtype(found.dataset, has_runs=found.has_runs), count, found.begin)[is_row]
+    if found.has_runs:
+        rows = _unrolled(rows)
+    marks = rows[_MARK]
     arrays, bit = [], WHOLE
     for name, kind, nullable in DATASETS[found.dataset]:
         nulls = None
@@ -103,9 +110,23 @@ def table_of(data: bytes | memoryview) -> tuple[About, pa.Table]:
     return found, pa.Table.from_arrays(arrays, schema=arrow_schema(found.dataset))
 
 
-def _dtype(dataset: str) -> np.dtype[Any]:
+def _dtype(dataset: str, *, has_runs: bool) -> np.dtype[Any]:
     columns = [(column.name, _DTYPES.get(column.type, _ENTRY_DTYPE)) for column in DATASETS[dataset]]
-    return np.dtype([*columns, (" mark", "u1")])
+    return np.dtype([*columns, *([(_TIMES, "<u2")] if has_runs else []), (_MARK, "u1")])
+
+
+def _unrolled(records: NDArray[Any]) -> NDArray[Any]:
+    """Each record as often as it says, the ids of its events counting up."""
+    times = records[_TIMES].astype(np.int64)
+    if (times == 1).all():
+        return records
+    rows = np.repeat(records, times)
+    place_in_run = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
+    ids = np.frombuffer(rows["event_id"].tobytes(), np.uint8).reshape(len(rows), EVENT_ID_BYTES).copy()
+    sequences = ids[:, -4:].copy().view(">u4").reshape(-1).astype(np.int64) + place_in_run
+    ids[:, -4:] = sequences.astype(">u4").view(np.uint8).reshape(len(rows), 4)
+    rows["event_id"] = ids.reshape(-1).view(f"V{EVENT_ID_BYTES}")
+    return rows
 
 
 def _entries(slots: NDArray[np.uint8], marks: NDArray[np.uint8]) -> list[bytes]:

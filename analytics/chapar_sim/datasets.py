@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from chapar.event import later
 from chapar_sim.trace import MICRO
 from chapard.core.effects import DeliveryRow, PublishRow
 from chapard.core.records import AIR, OF_A_NODE, VERSION, rows_of, run_settings
@@ -56,19 +57,27 @@ class Recorder:
         """A daemon drained this effect. Deliveries learn here when their event was published."""
         ts_us = round(time * MICRO)
         if isinstance(effect, PublishRow):
-            self._published[effect.event_id] = ts_us
-        for dataset, values in rows_of(effect, node):
-            if isinstance(effect, DeliveryRow):
-                event_id, origin, _, *rest = values[1:]
-                values = (values[0], event_id, origin, self._published.get(event_id), *rest)  # noqa: PLW2901
-            self._append(dataset, node, (ts_us, *values))
+            for place in range(effect.times):
+                self._published[later(effect.event_id, place)] = ts_us
+        if isinstance(effect, DeliveryRow):
+            self._delivered(node, ts_us, effect)
+            return
+        for dataset, values, times in rows_of(effect, node, ts_us):
+            self._append(dataset, node, values, times)
 
-    def _append(self, dataset: str, node: int, values: tuple[Any, ...]) -> None:
+    def _delivered(self, node: int, ts_us: int, row: DeliveryRow) -> None:
+        client, first, origin, hops, via, queued_us, times = row
+        for event_id in (later(first, place) for place in range(times)):
+            published = self._published.get(event_id)
+            values = (ts_us, client, event_id, origin, published, hops, via, queued_us)
+            self._append("deliveries", node, values)
+
+    def _append(self, dataset: str, node: int, values: tuple[Any, ...], times: int = 1) -> None:
         spool = self._spools.get((dataset, node))
         if spool is None:
             buffer = self._buffers[dataset, node] = bytearray(SMALLEST)
             spool = self._spools[dataset, node] = Spool(dataset, self._run, node, buffer, partial(_extend, buffer))
-        spool.append(values)
+        spool.append(values, times)
 
 
 def air_spool(rows: Iterable[AirRow], run: str) -> bytearray:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chapar.event import event_id, later
 from chapar_audit import spool as reading
 from chapar_audit.schema import DATASETS, VERSION
 from chapar_audit.spool import SpoolError, arrow_schema, table_of
@@ -37,7 +38,11 @@ def node_of(dataset: str) -> int | None:
 
 def test_both_sides_mean_the_same() -> None:
     """The recorder's columns are the audit's; neither imports the other, so this holds them equal."""
-    assert records.COLUMNS == DATASETS
+    ours, theirs = (
+        [(name, [tuple(column) for column in columns]) for name, columns in table.items()]
+        for table in (records.COLUMNS, DATASETS)
+    )
+    assert ours == theirs
     assert records.VERSION == VERSION
     names = ("MAGIC", "WHOLE", "ENTRY", "MORE", "SUFFIX")
     assert [getattr(writing, name) for name in names] == [getattr(reading, name) for name in names]
@@ -52,6 +57,20 @@ def test_whatever_rows_go_in_come_out_in_order(data: st.DataObject, dataset: str
     assert table.schema.equals(arrow_schema(dataset))
     out = [tuple(tuple(v) if isinstance(v, list) else v for v in row.values()) for row in table.to_pylist()]
     assert out == rows
+
+
+@given(st.lists(st.tuples(rows_of("publishes"), st.integers(1, 5)), max_size=8))
+def test_a_run_comes_out_as_the_rows_it_stands_for(runs: list[tuple[tuple[Any, ...], int]]) -> None:
+    """Each event has its own id, and nothing else differs."""
+    buffer = bytearray()
+    spool = Spool("publishes", "r", 3, buffer, partial(extend, buffer))
+    expected = []
+    for (ts_us, client, _, *rest), times in runs:
+        first = event_id(3, 1, 2**32 - 9)
+        spool.append((ts_us, client, first, *rest), times)
+        expected += [(ts_us, client, later(first, place), *rest) for place in range(times)]
+    assert spool.rows == len(expected)
+    assert [tuple(row.values()) for row in table_of(bytes(buffer))[1].to_pylist()] == expected
 
 
 @given(st.data(), st.lists(rows_of("losses"), min_size=1, max_size=6))

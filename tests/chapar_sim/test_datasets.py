@@ -39,7 +39,7 @@ def filled() -> Trace:
     trace = Trace()
     recorder = Recorder(trace, "demo")
     recorder.started(0.0, 4, Config())
-    recorder.record(1.5, 4, FrameRow("tx", 2, "event", TrafficClass.DATA, ID, None, 0, 90))
+    recorder.record(1.5, 4, FrameRow("tx", 2, "event", TrafficClass.DATA, 90, ID, None, 0))
     recorder.record(1.0, 1, PublishRow("pub", ID, "realtime", 0, 70, "s"))
     recorder.record(2.0, 4, DeliveryRow("sub", ID, 1, 3, "realtime", 0))
     recorder.record(0.5, 4, InterestRow("sub", bytes(20), "subscribe"))

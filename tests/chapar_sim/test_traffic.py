@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chapar.wire import Ack, Digests, Fragment, Link, Publish, Records, encode
-from chapar_sim.traffic import HEADERS, Classifier, Share, olsr_label
+from chapar_sim.traffic import HEADERS, Classifier, Label, Share, olsr_label
 
 LINK = encode(Link(1, 1, 1, 1, 1, 1))
 ACK = encode(Ack(1, 1, 1))
@@ -60,7 +60,7 @@ def olsr_message(kind: int, size: int, said: int | None = None) -> bytes:
 def test_an_olsr_packet_is_routing_message_by_message() -> None:
     """Its own header is charged to its first message; a foreign message has a number instead of a name."""
     label = olsr_label(bytes(4) + olsr_message(1, 20) + olsr_message(77, 16))
-    assert label == (
+    assert label == Label(
         (Share("HELLO", "routing", 20 + 4 + HEADERS), Share("OLSR 77", "routing", 16)),
         "routing",
     )

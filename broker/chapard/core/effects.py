@@ -122,28 +122,34 @@ class FrameRow(NamedTuple):
     peer: int | None
     kind: str
     traffic_class: TrafficClass
+    bytes: int
     event_id: EventId | None
     filter_id: bytes | None
     retry: int
-    bytes: int
 
 
 class PublishRow(NamedTuple):
+    """An event of a client was accepted, or a run of them that differ in nothing: their ids follow this one."""
+
     client: str
     event_id: EventId
     delivery: str
     lifetime_ms: int
     bytes: int
     subject: str | None
+    times: int = 1
 
 
 class DeliveryRow(NamedTuple):
+    """A client was given an event, or a run of them: their ids follow this one."""
+
     client: str
     event_id: EventId
     origin: int
     hops: int
     via: str
     queued_us: int
+    times: int = 1
 
 
 class InterestRow(NamedTuple):

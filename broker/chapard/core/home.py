@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import deque
+from itertools import groupby
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -311,11 +312,15 @@ class Home:
         return drained
 
     def _record(self, session: Session, event: Event, bodies: Sequence[bytes]) -> None:
+        """Count the events of a run, and have them recorded: one row for all that are of one size."""
         self._outlet.published += len(bodies)
-        for body in bodies if self._config.record else ():
-            row = PublishRow(
-                session.client, peek_id(body), event.delivery.label, event.lifetime_ms, len(body), event.subject
-            )
+        if not self._config.record:
+            return
+        client, delivery, lifetime_ms = session.client, event.delivery.label, event.lifetime_ms
+        runs = [bodies] if len(set(map(len, bodies))) == 1 else [list(each) for _, each in groupby(bodies, len)]
+        for run in runs:
+            first = peek_id(run[0])
+            row = PublishRow(client, first, delivery, lifetime_ms, len(run[0]), event.subject, len(run))
             self._outlet.emit(row)
 
     def _read(self, encoded: bytes) -> _Head | None:

@@ -23,7 +23,7 @@ from chapard.core.effects import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from chapard.core.config import Config
     from chapard.core.effects import Effect
@@ -81,64 +81,83 @@ AIR: Final = "air"
 OF_A_NODE: Final = tuple(name for name in COLUMNS if name != AIR)
 
 
+RUNS: Final = frozenset({"publishes", "deliveries"})
+"""Datasets in which a row may stand for several, of events that follow each other, each with the next id."""
+MOST_TIMES: Final = 2**16 - 1
+
+
 class Row(NamedTuple):
-    """A row of a dataset, without its time."""
+    """A row of a dataset."""
 
     dataset: str
     values: Values
+    times: int = 1
+    """How many rows it stands for, if its dataset has runs."""
 
 
-def rows_of(effect: Effect, node: int) -> Iterator[Row]:
-    """What an effect that `node` drained comes to: none, or one row; of a loss, one for each home."""
+def rows_of(effect: Effect, node: int, ts_us: int) -> Sequence[Row]:
+    """What an effect that `node` drained at this time comes to: none, or one row; of a loss, one for each home."""
     make = _MAKERS.get(type(effect))
-    if make is not None:
-        yield from make(effect, node)
+    return () if make is None else make(effect, node, ts_us)
 
 
-def _interest(row: InterestRow, _: int) -> Iterator[Row]:
-    yield Row("interests", (row.client, row.peer, row.direction, row.filter_id, row.change))
+def _frame(row: FrameRow, _: int, ts_us: int) -> Sequence[Row]:
+    return (Row("frames", (ts_us, *row)),)
 
 
-def _delivery(row: DeliveryRow, _: int) -> Iterator[Row]:
-    yield Row("deliveries", (row.client, row.event_id, row.origin, None, row.hops, row.via, row.queued_us))
+def _publish(row: PublishRow, _: int, ts_us: int) -> Sequence[Row]:
+    *values, times = row
+    return (Row("publishes", (ts_us, *values), times),)
 
 
-def _frame(row: FrameRow, _: int) -> Iterator[Row]:
-    values = (row.direction, row.peer, row.kind, row.traffic_class, row.bytes, row.event_id, row.filter_id, row.retry)
-    yield Row("frames", values)
+def _delivery(row: DeliveryRow, _: int, ts_us: int) -> Sequence[Row]:
+    client, event_id, origin, hops, via, queued_us, times = row
+    return (Row("deliveries", (ts_us, client, event_id, origin, None, hops, via, queued_us), times),)
 
 
-def _loss(loss: Loss, _: int) -> Iterator[Row]:
-    for home in loss.homes.indexes():
-        yield Row("losses", (loss.event_id, home, loss.client, loss.reason))
+def _interest(row: InterestRow, _: int, ts_us: int) -> Sequence[Row]:
+    return (Row("interests", (ts_us, row.client, row.peer, row.direction, row.filter_id, row.change)),)
 
 
-def _drop(drop: Drop, node: int) -> Iterator[Row]:
+def _session(row: SessionRow, _: int, ts_us: int) -> Sequence[Row]:
+    return (Row("sessions", (ts_us, *row)),)
+
+
+def _role(row: RoleRow, _: int, ts_us: int) -> Sequence[Row]:
+    return (Row("roles", (ts_us, *row)),)
+
+
+def _route(row: RouteRow, _: int, ts_us: int) -> Sequence[Row]:
+    return (Row("routes", (ts_us, *row)),)
+
+
+def _loss(loss: Loss, _: int, ts_us: int) -> Sequence[Row]:
+    event_id, homes, reason, client = loss
+    return [Row("losses", (ts_us, event_id, home, client, reason)) for home in homes.indexes()]
+
+
+def _drop(drop: Drop, node: int, ts_us: int) -> Sequence[Row]:
     """An event that came to nothing here. One that came twice did not."""
-    if drop.event_id is not None and drop.reason is not Reason.DUPLICATE:
-        yield Row("losses", (drop.event_id, node, drop.client, drop.reason))
+    if drop.event_id is None or drop.reason is Reason.DUPLICATE:
+        return ()
+    return (Row("losses", (ts_us, drop.event_id, node, drop.client, drop.reason)),)
 
 
-def _as_it_is(dataset: str) -> Callable[[Any, int], Iterator[Row]]:
-    def make(row: Any, _: int) -> Iterator[Row]:
-        yield Row(dataset, tuple(row))
-
-    return make
-
-
-_MAKERS: Final[Mapping[type, Callable[[Any, int], Iterator[Row]]]] = MappingProxyType(
+_MAKERS: Final[Mapping[type, Callable[[Any, int, int], Sequence[Row]]]] = MappingProxyType(
     {
         FrameRow: _frame,
-        PublishRow: _as_it_is("publishes"),
+        PublishRow: _publish,
         DeliveryRow: _delivery,
         InterestRow: _interest,
-        SessionRow: _as_it_is("sessions"),
-        RoleRow: _as_it_is("roles"),
-        RouteRow: _as_it_is("routes"),
+        SessionRow: _session,
+        RoleRow: _role,
+        RouteRow: _route,
         Loss: _loss,
         Drop: _drop,
     }
 )
+RECORDED: Final = frozenset(_MAKERS)
+"""The effects that come to rows."""
 
 
 def run_settings(config: Config) -> dict[str, Any]:

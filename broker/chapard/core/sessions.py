@@ -563,6 +563,10 @@ class Sessions:
 
     def _record(self, session: Session, waiting: Waiting, now: float) -> None:
         queued_us = round(1e6 * (now - waiting.since))
-        for event_id in map(peek_id, waiting.bodies):
-            row = DeliveryRow(session.client, event_id, origin_of(event_id), waiting.hops, waiting.via, queued_us)
-            self._outlet.emit(row)
+        bodies, client, hops, via = waiting.bodies, session.client, waiting.hops, waiting.via
+        first, times = peek_id(bodies[0]), len(bodies)
+        if times == 1 or peek_id(bodies[-1]) == later(first, times - 1):
+            self._outlet.emit(DeliveryRow(client, first, origin_of(first), hops, via, queued_us, times))
+            return
+        for event_id in map(peek_id, bodies):
+            self._outlet.emit(DeliveryRow(client, event_id, origin_of(event_id), hops, via, queued_us))

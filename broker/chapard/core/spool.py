@@ -2,7 +2,8 @@
 
     file    = MAGIC, length of the head (u32), head (JSON), slots
     slot    = size - 1 bytes, mark (u8)
-    record  = a slot: the columns packed little-endian; mark = WHOLE, and a bit for each nullable column that is null
+    record  = a slot: the columns packed little-endian, in a dataset with runs also how many rows it stands for (u16);
+              mark = WHOLE, and a bit for each nullable column that is null
     entry   = slots: length (u32) and bytes, mark = ENTRY in the first, MORE in the others
 
 Text, filter ids and lists are entries of a table, and records hold their numbers: entries count from 0 in the order
@@ -21,7 +22,7 @@ from struct import error as StructError  # noqa: N812 - an exception has the nam
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from chapard.core.records import COLUMNS, VERSION
+from chapard.core.records import COLUMNS, RUNS, VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -42,7 +43,8 @@ _BITS: Final[Mapping[str, int]] = MappingProxyType({"i64": 63, "i32": 31, "i16":
 
 def record_of(dataset: str) -> Struct:
     """How a record of a dataset is packed, its mark included."""
-    return Struct("<" + "".join(_CODES.get(column.type, "I") for column in COLUMNS[dataset]) + "B")
+    codes = "".join(_CODES.get(column.type, "I") for column in COLUMNS[dataset])
+    return Struct(f"<{codes}{'H' if dataset in RUNS else ''}B")
 
 
 def head(dataset: str, run: str, node: int | None) -> bytes:
@@ -50,6 +52,7 @@ def head(dataset: str, run: str, node: int | None) -> bytes:
     columns = [list(column) for column in COLUMNS[dataset]]
     size = record_of(dataset).size
     about = {"schema": VERSION, "dataset": dataset, "run": run, "node": node, "size": size, "columns": columns}
+    about["runs"] = dataset in RUNS
     text = json.dumps(about, separators=(",", ":")).encode()
     return MAGIC + _LENGTH.pack(len(text)) + text
 
@@ -63,49 +66,68 @@ class Spool:
         columns = COLUMNS[dataset]
         self.dataset = dataset
         self.rows = 0
-        self._record = record_of(dataset)
-        self._size = self._record.size
+        record = record_of(dataset)
+        self._pack_into = record.pack_into
+        self._size = record.size
         self._buffer = buffer
+        self._room = len(buffer)
         self._grow = grow
         self._numbers: dict[object, int] = {}
         self._entries = 0
+        self._entry_places = tuple(place for place, column in enumerate(columns) if column.type not in _CODES)
+        self._nullable = []
+        """Of each column that may be null: its place, its bit, and what is in a record then."""
         bit = WHOLE
-        plan = []
-        for column in columns:
-            bit <<= column.nullable
-            empty = b"" if column.type == "event_id" else 0
-            plan.append((column.type not in _CODES, bit if column.nullable else 0, empty))
-        self._plan = tuple(plan)
+        for place, column in enumerate(columns):
+            if column.nullable:
+                bit <<= 1
+                self._nullable.append((place, bit, b"" if column.type == "event_id" else 0))
+        self._has_runs = dataset in RUNS
         begin = head(dataset, run, node)
         self._make_room(len(begin))
         buffer[: len(begin)] = begin
         self.used = len(begin)
         """Bytes that are written; the rest of the buffer is zero."""
 
-    def append(self, values: Sequence[Any]) -> None:
-        """Add a row: the values of all columns, the time first. Raises what `grow` raises; then it is not there."""
-        mark = WHOLE
-        fields: list[Any] = []
-        for value, (is_entry, bit, empty) in zip(values, self._plan, strict=True):
-            if value is None:
-                assert bit, f"a column of {self.dataset} is not there"
-                mark |= bit
-                fields.append(empty)
-            elif is_entry:
-                fields.append(self.number(value))
-            else:
-                fields.append(value)
-        end = self.used + self._size
-        self._make_room(end)
-        try:
-            self._record.pack_into(self._buffer, self.used, *fields, mark)
-        except StructError:
-            fields = [_clamped(value, column.type) for value, column in zip(fields, COLUMNS[self.dataset], strict=True)]
-            self._record.pack_into(self._buffer, self.used, *fields, mark)
-        self.used = end
-        self.rows += 1
+    def append(self, values: Sequence[Any], times: int = 1) -> None:
+        """Add a row: the values of all columns, the time first. Raises what `grow` raises; then it is not there.
 
-    def number(self, value: Any) -> int:
+        `times`, in a dataset with runs: it stands for so many rows, whose event ids count up.
+        """
+        fields = [*values]
+        numbers = self._numbers
+        for place in self._entry_places:
+            value = fields[place]
+            if value is not None:
+                try:
+                    fields[place] = numbers[value]
+                except KeyError:
+                    fields[place] = self._number(value)
+        mark = WHOLE
+        for place, bit, empty in self._nullable:
+            if fields[place] is None:
+                mark |= bit
+                fields[place] = empty
+        at = self.used
+        end = at + self._size
+        if end > self._room:
+            self._make_room(end)
+        if self._has_runs:
+            fields.append(times)
+        try:
+            self._pack_into(self._buffer, at, *fields, mark)
+        except StructError:
+            self._pack_into(self._buffer, at, *self._clamped(fields), mark)
+        self.used = end
+        self.rows += times
+
+    def _clamped(self, fields: Sequence[Any]) -> list[Any]:
+        """The nearest values that the columns hold: an event may live for longer than there are microseconds."""
+        columns = COLUMNS[self.dataset]
+        kept = [_clamped(value, column.type) for value, column in zip(fields, columns, strict=False)]
+        return [*kept, *fields[len(columns) :]]
+
+    def _number(self, value: Any) -> int:
         """The number of an entry, which is added if it is new."""
         number = self._numbers.get(value)
         if number is not None:
@@ -122,7 +144,7 @@ class Spool:
         if isinstance(value, bytes):
             return value
         if value and isinstance(value[0], str):
-            return pack(f"<{len(value)}I", *map(self.number, value))
+            return pack(f"<{len(value)}I", *map(self._number, value))
         return pack(f"<{len(value)}i", *value)
 
     def _add(self, data: bytes) -> None:
@@ -139,11 +161,11 @@ class Spool:
         self.used = end
 
     def _make_room(self, end: int) -> None:
-        if end > len(self._buffer):
+        if end > self._room:
             self._grow(end)
+            self._room = len(self._buffer)
 
 
 def _clamped(value: Any, type_: str) -> Any:
-    """The nearest value that the column holds: an event may live for longer than there are microseconds."""
     bits = _BITS.get(type_)
     return value if bits is None else min(max(value, -(1 << bits)), (1 << bits) - 1)

@@ -25,6 +25,7 @@ TRAFFIC: Final = MappingProxyType(
 )
 """Kinds that are not listed are control. A piece counts as what it is a piece of, where that is known."""
 _NAMES: Final = MappingProxyType({int(kind): kind.name.lower() for kind in Kind})
+_CLASSES: Final = MappingProxyType({int(kind): TRAFFIC.get(kind, TrafficClass.CONTROL) for kind in Kind})
 _KIND_AT: Final = 2
 """Of a frame's bytes, after its length and the version."""
 
@@ -46,12 +47,12 @@ def filter_of(frame: Frame) -> bytes | None:
 def frame_row(frame: Frame, data: bytes, direction: str, peer: int | None, retry: int) -> FrameRow:
     """The recorder's row for one frame sent or received: `data`, which may be the frame in brief, or a piece of it."""
     kind = data[_KIND_AT]
-    about = kind_of(frame) if kind == Kind.FRAGMENT else kind
+    about = int(kind_of(frame)) if kind == Kind.FRAGMENT else kind
     return FrameRow(
         direction=direction,
         peer=peer,
         kind=_NAMES[kind],
-        traffic_class=TRAFFIC.get(about, TrafficClass.CONTROL),
+        traffic_class=_CLASSES[about],
         bytes=len(data),
         event_id=event_of(frame),
         filter_id=filter_of(frame),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from chapar.event import event_id
 from chapard.core.config import Config, Group
@@ -28,9 +29,9 @@ ID = event_id(1, 2, 3)
 
 def test_each_row_of_the_core_fills_the_columns_of_its_dataset() -> None:
     """In their order; the time is not the core's to say."""
-    rows = {
-        "frames": FrameRow("tx", 2, "event", TrafficClass.DATA, ID, None, 1, 90),
-        "publishes": PublishRow("pub", ID, "realtime", 0, 70, "s"),
+    rows: dict[str, Any] = {
+        "frames": FrameRow("tx", 2, "event", TrafficClass.DATA, 90, ID, None, 1),
+        "publishes": PublishRow("pub", ID, "realtime", 0, 70, "s", 5),
         "deliveries": DeliveryRow("sub", ID, 1, 3, "realtime", 9),
         "interests": InterestRow("sub", bytes(20), "subscribe"),
         "sessions": SessionRow("sub", "on", 4),
@@ -38,24 +39,27 @@ def test_each_row_of_the_core_fills_the_columns_of_its_dataset() -> None:
         "routes": RouteRow(2, None, 0),
     }
     for dataset, effect in rows.items():
-        (row,) = rows_of(effect, 7)
+        (row,) = rows_of(effect, 7, 99)
         assert row.dataset == dataset
-        named = dict(zip([column.name for column in COLUMNS[dataset][1:]], row.values, strict=True))
+        named = dict(zip([column.name for column in COLUMNS[dataset]], row.values, strict=True))
         known = effect._asdict()
+        assert row.times == known.pop("times", 1)
         assert known.items() <= named.items()
-        assert {name for name in named if name not in known} == ({"published_us"} if dataset == "deliveries" else set())
+        unknown = {"ts_us", "published_us"} if dataset == "deliveries" else {"ts_us"}
+        assert named.keys() - known.keys() == unknown
+        assert named["ts_us"] == 99
 
 
 def test_a_loss_is_a_row_for_each_home() -> None:
     """Of an event that came to nothing here, one for us; what came twice is no loss, and no event no row."""
-    assert [row.values for row in rows_of(Loss(ID, NodeVector.of([2, 5], 8), Reason.NO_ROUTE), 7)] == [
-        (ID, 2, None, "no_route"),
-        (ID, 5, None, "no_route"),
+    assert [row.values for row in rows_of(Loss(ID, NodeVector.of([2, 5], 8), Reason.NO_ROUTE), 7, 1)] == [
+        (1, ID, 2, None, "no_route"),
+        (1, ID, 5, None, "no_route"),
     ]
-    assert [row.values for row in rows_of(Drop(Reason.EXPIRED, 3, "sub", ID), 7)] == [(ID, 7, "sub", "expired")]
-    assert not list(rows_of(Drop(Reason.DUPLICATE, 3, None, ID), 7))
-    assert not list(rows_of(Drop(Reason.MALFORMED, 3, None, None), 7))
-    assert not list(rows_of(Transmit(None, b""), 7))
+    assert [row.values for row in rows_of(Drop(Reason.EXPIRED, 3, "sub", ID), 7, 1)] == [(1, ID, 7, "sub", "expired")]
+    assert not list(rows_of(Drop(Reason.DUPLICATE, 3, None, ID), 7, 1))
+    assert not list(rows_of(Drop(Reason.MALFORMED, 3, None, None), 7, 1))
+    assert not list(rows_of(Transmit(None, b""), 7, 1))
 
 
 def test_the_settings_of_a_run_are_json() -> None:

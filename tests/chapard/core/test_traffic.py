@@ -65,10 +65,10 @@ def test_a_row_is_of_what_went_on_the_air() -> None:
     event = EventFrame(1, 64, 0, 0, b"\x02", b"\x9a\xc4\x0a" + bytes(10) + bytes(3000))
     brief = encode(Brief(1, 7, 1, b"payload"))
     row = frame_row(event, brief, "tx", 2, 1)
-    assert row == FrameRow("tx", 2, "brief", TrafficClass.DATA, peek_id(event.body), None, 1, len(brief))
+    assert row == FrameRow("tx", 2, "brief", TrafficClass.DATA, len(brief), peek_id(event.body), None, 1)
     for piece in fragment(encode(event), 5, 1, 1400):
         row = frame_row(event, piece, "tx", 2, 0)
-        assert row == FrameRow("tx", 2, "fragment", TrafficClass.DATA, peek_id(event.body), None, 0, len(piece))
+        assert row == FrameRow("tx", 2, "fragment", TrafficClass.DATA, len(piece), peek_id(event.body), None, 0)
 
 
 def test_a_piece_is_of_the_class_of_what_it_is_a_piece_of() -> None:
