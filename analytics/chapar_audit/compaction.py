@@ -21,6 +21,7 @@ def add(commands: Any) -> None:
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", type=Path, help="where spools lie, at any depth")
     parser.add_argument("--out", metavar="DIR", type=Path, help="where the datasets go (default: the same folder)")
+    parser.add_argument("--epoch-us", metavar="US", type=int, default=0, help="count times from here (default: 0)")
     parser.add_argument("--replace", action="store_true", help="these spools are all there is of their runs")
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 MAGIC: Final = b"chspool\x01"
 WHOLE, ENTRY, MORE = 0x01, 0x40, 0x80
 SUFFIX: Final = ".spool"
+TIMES_OF_DAY: Final = frozenset({"ts_us", "published_us"})
+"""Columns that are points in time; the other times are lengths."""
 _DTYPES: Final[Mapping[str, str]] = {"i64": "<i8", "i32": "<i4", "i16": "<i2", "event_id": f"V{EVENT_ID_BYTES}"}
 _TIMES, _MARK = " times", " mark"
 _ENTRY_DTYPE: Final = "<u4"
@@ -88,8 +90,8 @@ def about(data: bytes | memoryview) -> About:
     return About(dataset, run, node, size, begin, has_runs)
 
 
-def table_of(data: bytes | memoryview) -> tuple[About, pa.Table]:
-    """All rows of a spool, in the order they were written. Raises SpoolError."""
+def table_of(data: bytes | memoryview, epoch_us: int = 0) -> tuple[About, pa.Table]:
+    """All rows of a spool, in the order they were written; times count from `epoch_us`. Raises SpoolError."""
     found = about(data)
     count = (len(data) - found.begin) // found.size
     slots = np.frombuffer(data, np.uint8, count * found.size, found.begin).reshape(count, found.size)
@@ -106,7 +108,10 @@ def table_of(data: bytes | memoryview) -> tuple[About, pa.Table]:
         if nullable:
             bit <<= 1
             nulls = (marks & bit) != 0
-        arrays.append(_array(np.ascontiguousarray(rows[name]), kind, nulls, entries))
+        values = np.ascontiguousarray(rows[name])
+        if name in TIMES_OF_DAY and epoch_us:
+            values = values - epoch_us
+        arrays.append(_array(values, kind, nulls, entries))
     return found, pa.Table.from_arrays(arrays, schema=arrow_schema(found.dataset))
 
 

@@ -26,6 +26,7 @@ from chapard.housekeeping import Housekeeping
 from chapard.http import HttpServer
 from chapard.metrics import Metrics
 from chapard.place import unused
+from chapard.recording import Recording
 from chapard.routes import STARTING, RoutesError, fault_counts, source_of
 from chapard.settings import LIVE_SOURCES, SettingsError, live_changes
 from chapard.status import Port, Surroundings, pages
@@ -78,6 +79,7 @@ class Daemon:
         self._routes: RouteSource
         self._routing: asyncio.Task[None] | None = None
         self._housekeeping: Housekeeping | None = None
+        self._recording: Recording | None = None
         self._notifier = Notifier(os.environ)
         self._is_stopping = False
         self._stop_asked = asyncio.Event()
@@ -111,7 +113,7 @@ class Daemon:
         except BaseException:
             await self._close()
             raise
-        self._housekeeping = Housekeeping(self.driver, self._disk, self._notifier)
+        self._housekeeping = Housekeeping(self.driver, self._disk, self._notifier, recording=self._recording)
         self._notifier.ready()
         self._tell_place()
         log.event(
@@ -130,10 +132,16 @@ class Daemon:
         now = self._clock()
         incarnation = max(int(saved.pop(INCARNATION, b"0")) + 1, int(now))
         await self._keep_incarnation(incarnation)
-        config = replace(settings.protocol, record=False, record_frames=False)
+        record = settings.record
+        config = replace(settings.protocol, record=record.enabled, record_frames=record.enabled and record.frames)
         rng = Random(os.urandom(16))
         node = Node(settings.index, incarnation, config, rng, now, saved or None)
-        self._driver = Driver(node, settings.addresses(), self._clock, self._disk)
+        recorder = None
+        if record.enabled:
+            self._recording = Recording(settings, self._clock)
+            self._recording.started(settings, config, VERSION)
+            recorder = self._recording.recorder
+        self._driver = Driver(node, settings.addresses(), self._clock, self._disk, recorder)
         await self.driver.mesh.open(settings.mesh, settings.node.address)
         complaints = {*self.driver.mesh.complaints, *self.driver.clients.listen(settings.clients)}
         for complaint in sorted(complaints):
@@ -314,6 +322,8 @@ class Daemon:
             await self._http.close()
         if self._driver is not None:
             self._driver.close()
+        if self._recording is not None:
+            await self._recording.close()
         is_safe = True
         if self._disk is not None:
             is_safe = await asyncio.to_thread(self._disk.close, DISK_PATIENCE)

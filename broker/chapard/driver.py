@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from chapard.core.node import Node
     from chapard.core.topology import RouteView
     from chapard.disk import Disk
+    from chapard.recorder import Recorder
 
 SHORTEST_WAIT: Final = 0.001
 """Seconds: the resolution of the loop's timers."""
@@ -46,7 +47,9 @@ _log = logging.getLogger(__name__)
 class Driver:
     """One node and its ports. Open these, then feed it; `stop` and `stopped` end it in good order."""
 
-    def __init__(self, node: Node, addresses: Addresses, clock: Clock, disk: Disk | None) -> None:
+    def __init__(
+        self, node: Node, addresses: Addresses, clock: Clock, disk: Disk | None, recorder: Recorder | None = None
+    ) -> None:
         self.node = node
         self.mesh = Mesh(addresses, node.index, partial(self._do, node.datagram_received))
         self.clients = ClientPort(
@@ -61,6 +64,7 @@ class Driver:
         """Mistakes of the core since the start."""
         self._clock = clock
         self._disk = disk
+        self._record = recorder.record if recorder is not None else None
         self._loop = asyncio.get_running_loop()
         self._has_turn = False
         self._is_closed = False
@@ -109,7 +113,8 @@ class Driver:
         saves: list[Save] = []
         held: list[tuple[str, Message]] = []
         settle: Settle | None = None
-        for effect in self.node.drain(self._clock()):
+        record, now = self._record, self._clock()
+        for effect in self.node.drain(now):
             if isinstance(effect, Answer):
                 if effect.after_save and not self._is_moot(effect.message):
                     held.append((effect.client, effect.message))
@@ -121,10 +126,13 @@ class Driver:
                 saves.append(effect)
             elif isinstance(effect, Settle):
                 settle = effect
-            elif isinstance(effect, (SessionRow, RoleRow)):
-                self._note(effect)
-            elif isinstance(effect, (Loss, Drop)):
-                self.ledger.note(effect, self._clock())
+            else:
+                if record is not None:
+                    record(effect, now)
+                if isinstance(effect, (SessionRow, RoleRow)):
+                    self._note(effect)
+                elif isinstance(effect, (Loss, Drop)):
+                    self.ledger.note(effect, now)
         if saves or held or settle:
             self._save(saves, held, settle)
 

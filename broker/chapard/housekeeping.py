@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from chapard.disk import Disk
     from chapard.driver import Driver
+    from chapard.recording import Recording
     from chapard.systemd import Notifier
 
 LOOK_EVERY: Final = 10.0
@@ -37,11 +38,13 @@ class Housekeeping:
         notifier: Notifier,
         battery: Callable[[], float | None] = battery_level,
         look_every: float = LOOK_EVERY,
+        recording: Recording | None = None,
     ) -> None:
         self._driver = driver
         self._disk = disk
         self._notifier = notifier
         self._battery = battery
+        self._recording = recording
         self._losses: Counter[str] = Counter()
         self._kernel_drops = 0
         self._fault: str | None = None
@@ -61,6 +64,8 @@ class Housekeeping:
         self._tell_disk()
         self._tell_losses()
         self._tell_kernel_drops()
+        if self._recording is not None:
+            self._recording.look()
         self._notifier.status(self.status())
 
     def status(self) -> str:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 SYSTEM_STATE_DIR: Final = Path("/var/lib/chapar")
 LOG_LEVELS: Final = ("debug", "info", "warning", "error")
 LOG_FORMATS: Final = ("text", "json")
+WORLDS: Final = ("daemon", "lab")
+"""Where daemons run that record."""
 LIVE_SOURCES: Final = ("olsrd", "olsrd2", "babeld", "kernel", "embedded")
 """Sources that tell of a mesh that is there: the node then has the addresses of its machine, not loopback's."""
 ROUTE_SOURCES: Final = ("none", "static", *LIVE_SOURCES)
@@ -32,6 +34,11 @@ SHORTEST_MAX_AGE: Final = 6.0
 """Seconds: a source that is well repeats its view every 5 s at least, and must not be given up in between."""
 SOCKET_BUFFER: Final = 4 * 1024 * 1024
 """Bytes: the kernel's own default of 92 datagrams of a kilobyte loses some in a burst, this holds thousands."""
+SHORTEST_ROTATION: Final = 10.0
+"""Seconds: a file of Parquet has a kilobyte that is not rows."""
+FEWEST_SPOOLS: Final = 16
+"""In the budget: one is being written of each dataset, and something should be kept."""
+SMALLEST_SPOOL: Final = 64 * 1024
 LIVE_SECTIONS: Final = ("log", "routes", "olsr")
 """What a reload changes in a running daemon."""
 PLACE_KEYS: Final = frozenset(
@@ -138,6 +145,29 @@ class OlsrSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordSettings:
+    """What this node writes down of itself, for `chapar-audit`."""
+
+    enabled: bool = False
+    dir: Path | None = None
+    """None: `record` in the state directory. `Settings.record_dir` is the one that counts."""
+    run: str = "field"
+    """What is recorded by all nodes under one name is audited together."""
+    world: str = "daemon"
+    """What kind of run it is. A lab says so here."""
+    frames: bool = True
+    """Every frame sent and received too, which is most of what there is."""
+    compact: bool = True
+    """False: spools stay as they are, to be compacted elsewhere."""
+    rotate_bytes: int = 4 * 1024 * 1024
+    """Of a spool: what is compacted at once, in memory."""
+    rotate_after: float = 900.0
+    """Seconds after which a spool is compacted although it is not full."""
+    budget_bytes: int = 256 * 1024 * 1024
+    """Of everything that is kept; beyond it the oldest goes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All of them. Making one checks the relations between its sections."""
 
@@ -148,8 +178,9 @@ class Settings:
     log: LogSettings = field(default_factory=LogSettings)
     routes: RoutesSettings = field(default_factory=RoutesSettings)
     olsr: OlsrSettings = field(default_factory=OlsrSettings)
+    record: RecordSettings = field(default_factory=RecordSettings)
     protocol: Config = field(default_factory=lambda: Config(record=False))
-    """The daemon keeps no record of what clients publish and receive."""
+    """What is recorded of it is for `record` to say."""
 
     def __post_init__(self) -> None:
         nodes = self.protocol.nodes
@@ -164,6 +195,7 @@ class Settings:
         if self.mesh.port and self.clients.listen == (self.node.address, self.mesh.port):
             raise SettingsError(f"clients.listen: {self.clients.listen} is the mesh's own port; take another")
         self._check_routes()
+        self._check_record()
         _ = self.index
 
     def _check_routes(self) -> None:
@@ -174,6 +206,22 @@ class Settings:
             raise SettingsError(f'routes.server: {routes.source} is asked at "host:port", got "{routes.server}"')
         if routes.source == "embedded" and not self.mesh.interfaces:
             raise SettingsError('mesh.interfaces: name those that OLSR shall speak on, for example ["wlan0"]')
+
+    def _check_record(self) -> None:
+        record, shortest = self.record, SHORTEST_ROTATION
+        if record.rotate_after < shortest:
+            raise SettingsError(f"record.rotate_after: want at least {shortest:g} s, got {record.rotate_after:g}")
+        least = FEWEST_SPOOLS * record.rotate_bytes
+        if record.budget_bytes < least:
+            raise SettingsError(
+                f"record.budget_bytes: want at least {FEWEST_SPOOLS} times record.rotate_bytes, {least}, "
+                f"as each dataset has a spool: got {record.budget_bytes}"
+            )
+
+    @property
+    def record_dir(self) -> Path:
+        """Where records are kept."""
+        return self.record.dir if self.record.dir is not None else self.node.state_dir / "record"
 
     @property
     def index(self) -> int:

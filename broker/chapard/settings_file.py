@@ -24,12 +24,15 @@ from chapard.settings import (
     LOG_FORMATS,
     LOG_LEVELS,
     ROUTE_SOURCES,
+    SMALLEST_SPOOL,
+    WORLDS,
     ClientsSettings,
     HttpSettings,
     LogSettings,
     MeshSettings,
     NodeSettings,
     OlsrSettings,
+    RecordSettings,
     RoutesSettings,
     Settings,
     SettingsError,
@@ -103,6 +106,20 @@ _SECTIONS: Final[Mapping[str, tuple[Any, Mapping[str, Reader]]]] = MappingProxyT
                 "install_routes": value.flag,
             },
         ),
+        "record": (
+            RecordSettings,
+            {
+                "enabled": value.flag,
+                "dir": value.path,
+                "run": value.text,
+                "world": partial(value.choice, options=WORLDS),
+                "frames": value.flag,
+                "compact": value.flag,
+                "rotate_bytes": partial(value.whole, low=SMALLEST_SPOOL, high=2**30),
+                "rotate_after": value.number,
+                "budget_bytes": value.whole,
+            },
+        ),
     }
 )
 _GROUP: Final[Mapping[str, Reader]] = MappingProxyType(
@@ -111,7 +128,7 @@ _GROUP: Final[Mapping[str, Reader]] = MappingProxyType(
         "clients": partial(value.items, read=value.text, what="client names"),
     }
 )
-_PATHS: Final = (("node", "state_dir"), ("routes", "file"))
+_PATHS: Final = (("node", "state_dir"), ("routes", "file"), ("record", "dir"))
 
 
 def load(

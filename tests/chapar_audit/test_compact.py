@@ -52,8 +52,8 @@ def test_a_spool_becomes_a_file_of_its_name(tmp_path: Path) -> None:
     """In the place of its run and node, as the schema says; the spool is gone, and nothing hidden is left."""
     lay(tmp_path / "spool", "s-1", ROWS)
     assert main(["compact", str(tmp_path)]) == 0
-    assert files_in(tmp_path) == ["sessions/run=r/node=3/s-1.parquet"]
-    file = pq.ParquetFile(tmp_path / "sessions/run=r/node=3/s-1.parquet")
+    assert files_in(tmp_path) == ["sessions/run=r/node=3/s-1-2.parquet"]
+    file = pq.ParquetFile(tmp_path / "sessions/run=r/node=3/s-1-2.parquet")
     assert file.schema_arrow.names == [column.name for column in DATASETS["sessions"]]
     assert file.metadata.metadata == {b"chapar.schema": b"1"}
     column = file.metadata.row_group(0).column(0)
@@ -68,7 +68,7 @@ def test_a_run_may_have_any_name(tmp_path: Path, run: str) -> None:
     lay(tmp_path / "spool", "s", ROWS, run=run)
     compact(tmp_path)
     assert set(pq.read_table(tmp_path / "sessions")["run"].to_pylist()) == {run}
-    assert len(list(tmp_path.glob("sessions/run=*/node=3/s.parquet"))) == 1
+    assert len(list(tmp_path.glob("sessions/run=*/node=3/s-2.parquet"))) == 1
 
 
 def test_spools_of_many_nodes_are_found_at_any_depth(tmp_path: Path) -> None:
@@ -112,6 +112,13 @@ def test_a_spool_that_is_being_written_is_left_alone(tmp_path: Path) -> None:
     assert compact(tmp_path).rows == 2
 
 
+def test_times_are_counted_from_an_epoch(tmp_path: Path) -> None:
+    """Daemons write the time of day; what is compared with a run counts from its start."""
+    lay(tmp_path, "s", ROWS)
+    assert main(["compact", str(tmp_path), "--epoch-us", "3"]) == 0
+    assert rows_in(tmp_path) == [(-2, *ROWS[0][1:]), (2, *ROWS[1][1:])]
+
+
 def test_a_run_that_is_made_again_replaces_itself(tmp_path: Path) -> None:
     """And no other run."""
     lay(tmp_path, "first", ROWS)
@@ -119,7 +126,7 @@ def test_a_run_that_is_made_again_replaces_itself(tmp_path: Path) -> None:
     compact(tmp_path)
     lay(tmp_path, "second", ROWS[1:])
     compact(tmp_path, replace=True)
-    assert files_in(tmp_path) == ["sessions/run=other/node=3/other.parquet", "sessions/run=r/node=3/second.parquet"]
+    assert files_in(tmp_path) == ["sessions/run=other/node=3/other-1.parquet", "sessions/run=r/node=3/second-1.parquet"]
 
 
 CHILD = """
@@ -163,15 +170,15 @@ def test_a_compactor_that_is_killed_anywhere_loses_and_doubles_nothing(tmp_path:
     for folder in folders:
         compact(folder)
         assert rows_in(folder) == ROWS
-        assert files_in(folder) == ["sessions/run=r/node=3/a.parquet"]
+        assert files_in(folder) == ["sessions/run=r/node=3/a-2.parquet"]
 
 
 def test_half_a_file_of_a_killed_compactor_is_written_over(tmp_path: Path) -> None:
     """It has a hidden name, so that nobody reads it meanwhile."""
     lay(tmp_path, "a", ROWS)
-    half = tmp_path / "sessions/run=r/node=3/.a.parquet.new"
+    half = tmp_path / "sessions/run=r/node=3/.a-2.parquet.new"
     half.parent.mkdir(parents=True)
     half.write_bytes(b"PAR1")
     compact(tmp_path)
-    assert files_in(tmp_path) == ["sessions/run=r/node=3/a.parquet"]
+    assert files_in(tmp_path) == ["sessions/run=r/node=3/a-2.parquet"]
     assert rows_in(tmp_path) == ROWS

@@ -86,13 +86,8 @@ RUNS: Final = frozenset({"publishes", "deliveries"})
 MOST_TIMES: Final = 2**16 - 1
 
 
-class Row(NamedTuple):
-    """A row of a dataset."""
-
-    dataset: str
-    values: Values
-    times: int = 1
-    """How many rows it stands for, if its dataset has runs."""
+Row: TypeAlias = tuple[str, Values, int]
+"""A dataset, a row of it, and how many rows that stands for, if the dataset has runs."""
 
 
 def rows_of(effect: Effect, node: int, ts_us: int) -> Sequence[Row]:
@@ -102,45 +97,45 @@ def rows_of(effect: Effect, node: int, ts_us: int) -> Sequence[Row]:
 
 
 def _frame(row: FrameRow, _: int, ts_us: int) -> Sequence[Row]:
-    return (Row("frames", (ts_us, *row)),)
+    return (("frames", (ts_us, *row), 1),)
 
 
 def _publish(row: PublishRow, _: int, ts_us: int) -> Sequence[Row]:
     *values, times = row
-    return (Row("publishes", (ts_us, *values), times),)
+    return (("publishes", (ts_us, *values), times),)
 
 
 def _delivery(row: DeliveryRow, _: int, ts_us: int) -> Sequence[Row]:
     client, event_id, origin, hops, via, queued_us, times = row
-    return (Row("deliveries", (ts_us, client, event_id, origin, None, hops, via, queued_us), times),)
+    return (("deliveries", (ts_us, client, event_id, origin, None, hops, via, queued_us), times),)
 
 
 def _interest(row: InterestRow, _: int, ts_us: int) -> Sequence[Row]:
-    return (Row("interests", (ts_us, row.client, row.peer, row.direction, row.filter_id, row.change)),)
+    return (("interests", (ts_us, row.client, row.peer, row.direction, row.filter_id, row.change), 1),)
 
 
 def _session(row: SessionRow, _: int, ts_us: int) -> Sequence[Row]:
-    return (Row("sessions", (ts_us, *row)),)
+    return (("sessions", (ts_us, *row), 1),)
 
 
 def _role(row: RoleRow, _: int, ts_us: int) -> Sequence[Row]:
-    return (Row("roles", (ts_us, *row)),)
+    return (("roles", (ts_us, *row), 1),)
 
 
 def _route(row: RouteRow, _: int, ts_us: int) -> Sequence[Row]:
-    return (Row("routes", (ts_us, *row)),)
+    return (("routes", (ts_us, *row), 1),)
 
 
 def _loss(loss: Loss, _: int, ts_us: int) -> Sequence[Row]:
     event_id, homes, reason, client = loss
-    return [Row("losses", (ts_us, event_id, home, client, reason)) for home in homes.indexes()]
+    return [("losses", (ts_us, event_id, home, client, reason), 1) for home in homes.indexes()]
 
 
 def _drop(drop: Drop, node: int, ts_us: int) -> Sequence[Row]:
     """An event that came to nothing here. One that came twice did not."""
     if drop.event_id is None or drop.reason is Reason.DUPLICATE:
         return ()
-    return (Row("losses", (ts_us, drop.event_id, node, drop.client, drop.reason)),)
+    return (("losses", (ts_us, drop.event_id, node, drop.client, drop.reason), 1),)
 
 
 _MAKERS: Final[Mapping[type, Callable[[Any, int, int], Sequence[Row]]]] = MappingProxyType(

@@ -36,6 +36,7 @@ ENTRY: Final = 0x40
 MORE: Final = 0x80
 SUFFIX: Final = ".spool"
 _LENGTH: Final = Struct("<I")
+_TIMES: Final = Struct("<H")
 _CODES: Final[Mapping[str, str]] = MappingProxyType({"i64": "q", "i32": "i", "i16": "h", "event_id": "10s"})
 """Of the types that stand in the record itself; the others are entries."""
 _BITS: Final[Mapping[str, int]] = MappingProxyType({"i64": 63, "i32": 31, "i16": 15})
@@ -55,6 +56,22 @@ def head(dataset: str, run: str, node: int | None) -> bytes:
     about["runs"] = dataset in RUNS
     text = json.dumps(about, separators=(",", ":")).encode()
     return MAGIC + _LENGTH.pack(len(text)) + text
+
+
+def rows_in(data: bytes) -> int:
+    """How many rows are in a spool; 0 for what is none."""
+    start = len(MAGIC) + _LENGTH.size
+    if data[: len(MAGIC)] != MAGIC:
+        return 0
+    begin = start + _LENGTH.unpack_from(data, len(MAGIC))[0]
+    try:
+        about = json.loads(data[start:begin])
+        size, has_runs = about["size"], about["runs"]
+        marks = data[begin + size - 1 :: size]
+    except (ValueError, KeyError, TypeError):
+        return 0
+    ends = (begin + size * (place + 1) for place, mark in enumerate(marks) if mark & WHOLE)
+    return sum(_TIMES.unpack_from(data, end - _TIMES.size - 1)[0] if has_runs else 1 for end in ends)
 
 
 class Spool:

@@ -39,11 +39,11 @@ def test_each_row_of_the_core_fills_the_columns_of_its_dataset() -> None:
         "routes": RouteRow(2, None, 0),
     }
     for dataset, effect in rows.items():
-        (row,) = rows_of(effect, 7, 99)
-        assert row.dataset == dataset
-        named = dict(zip([column.name for column in COLUMNS[dataset]], row.values, strict=True))
+        ((name, values, times),) = rows_of(effect, 7, 99)
+        assert name == dataset
+        named = dict(zip([column.name for column in COLUMNS[dataset]], values, strict=True))
         known = effect._asdict()
-        assert row.times == known.pop("times", 1)
+        assert times == known.pop("times", 1)
         assert known.items() <= named.items()
         unknown = {"ts_us", "published_us"} if dataset == "deliveries" else {"ts_us"}
         assert named.keys() - known.keys() == unknown
@@ -52,11 +52,12 @@ def test_each_row_of_the_core_fills_the_columns_of_its_dataset() -> None:
 
 def test_a_loss_is_a_row_for_each_home() -> None:
     """Of an event that came to nothing here, one for us; what came twice is no loss, and no event no row."""
-    assert [row.values for row in rows_of(Loss(ID, NodeVector.of([2, 5], 8), Reason.NO_ROUTE), 7, 1)] == [
+    assert [values for _, values, _ in rows_of(Loss(ID, NodeVector.of([2, 5], 8), Reason.NO_ROUTE), 7, 1)] == [
         (1, ID, 2, None, "no_route"),
         (1, ID, 5, None, "no_route"),
     ]
-    assert [row.values for row in rows_of(Drop(Reason.EXPIRED, 3, "sub", ID), 7, 1)] == [(1, ID, 7, "sub", "expired")]
+    expired = Drop(Reason.EXPIRED, 3, "sub", ID)
+    assert [values for _, values, _ in rows_of(expired, 7, 1)] == [(1, ID, 7, "sub", "expired")]
     assert not list(rows_of(Drop(Reason.DUPLICATE, 3, None, ID), 7, 1))
     assert not list(rows_of(Drop(Reason.MALFORMED, 3, None, None), 7, 1))
     assert not list(rows_of(Transmit(None, b""), 7, 1))

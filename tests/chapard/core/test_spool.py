@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from chapard.core.records import COLUMNS
-from chapard.core.spool import MAGIC, WHOLE, Spool, head, record_of
+from chapard.core.spool import MAGIC, WHOLE, Spool, head, record_of, rows_in
 
 ROW = (7, "sub", "on", 3)
 
@@ -46,6 +46,18 @@ def test_equal_text_is_there_once() -> None:
     assert buffer.count(b"sub") == 1
     assert buffer.startswith(MAGIC)
     assert buffer[-1] == WHOLE
+
+
+def test_the_rows_of_a_spool_can_be_counted() -> None:
+    """Those that a run stands for too, and without knowing what is in them."""
+    buffer = bytearray()
+    spool = Spool("publishes", "r", 1, buffer, partial(extend, buffer))
+    for times in (1, 7):
+        spool.append((1, "a publisher with a long name", bytes(10), "lifetime", 5, 70, None), times)
+    assert rows_in(bytes(buffer)) == 8
+    assert rows_in(bytes(buffer[:-1])) == 1
+    assert rows_in(b"something else") == 0
+    assert rows_in(MAGIC + b"\5\0\0\0nojson") == 0
 
 
 def test_a_row_without_room_is_not_there() -> None:
