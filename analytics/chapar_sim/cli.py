@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from chapar.cli.arguments import Parser
-from chapar_sim import swarm
+from chapar_sim import swarm, traffic_cli
 from chapar_sim.checkers import check
 from chapar_sim.clock import SimulationError
 from chapar_sim.datasets import DatasetsError, write
@@ -54,6 +54,7 @@ def _parser() -> Parser:
     run.add_argument("--out", metavar="DIR", type=Path, help="write the datasets there, as Parquet")
     run.set_defaults(run=_run)
     swarm.add_parser(commands)
+    traffic_cli.add_parser(commands)
     return parser
 
 

@@ -16,6 +16,7 @@ from chapar_sim.clock import Clock
 from chapard.core.overlay.interest import Change, Subscriber
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable, Iterable
     from random import Random
 
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
 
 WANTED = Filter(subject="position")
 NOTICE = Event(subject="position")
+
+
+class Swell(NamedTuple):
+    """How a rate of arrivals changes with time (2.4)."""
+
+    times: Callable[[float], float]
+    """The rate at a time, in multiples of the crowd's own, which is the one that the start of the run is steady for."""
+    most: float
+    """The multiple is never above this."""
 
 
 class Crowd(NamedTuple):
@@ -37,6 +47,8 @@ class Crowd(NamedTuple):
     members: int | None = None
     """How many there are in all (2.3.5); None is any number (2.3.1)."""
     wants: Filter = WANTED
+    swell: Swell | None = None
+    """None: arrivals have the same rate at all times."""
 
 
 class Source(NamedTuple):
@@ -76,6 +88,11 @@ _CLASSES = (
 )
 
 
+def rates_of(counts: Counter[str], duration: float) -> Rates:
+    """The rates of messages counted in this time."""
+    return Rates(*(counts[each] / duration for each in _CLASSES))
+
+
 class Traffic:
     """A run."""
 
@@ -101,8 +118,7 @@ class Traffic:
         end = self._clock.now + duration
         self._clock.run_until(end)
         self.tree.run_until(end)
-        counts = self.tree.counts
-        return Rates(*(counts[each] / duration for each in _CLASSES))
+        return rates_of(self.tree.counts, duration)
 
     def _later(self, rate: float, action: Callable[[], None]) -> None:
         """Do something after a time that is exponential with this rate; before it, let brokers do what is due."""
@@ -152,18 +168,33 @@ class Traffic:
         if crowd.members is None:
             for _ in range(_poisson(crowd.arrivals / crowd.departures, self._rng)):
                 self._come(crowd)
-            self._later(crowd.arrivals, lambda: self._arrive(crowd))
+            self._on_arrival(crowd, lambda: self._arrive(crowd))
             return
         for _ in range(crowd.members):
             if self._rng.random() < crowd.arrivals / (crowd.arrivals + crowd.departures):
                 self._come(crowd)
             else:
-                self._later(crowd.arrivals, lambda: self._come(crowd))
+                self._on_arrival(crowd, lambda: self._come(crowd))
+
+    def _on_arrival(self, crowd: Crowd, action: Callable[[], None]) -> None:
+        """Do something when somebody of the crowd comes: at the highest rate, by the share that is due at the time."""
+        swell = crowd.swell
+        if swell is None:
+            self._later(crowd.arrivals, action)
+            return
+
+        def perhaps() -> None:
+            if self._rng.random() * swell.most < swell.times(self._clock.now):
+                action()
+            else:
+                self._on_arrival(crowd, action)
+
+        self._later(crowd.arrivals * swell.most, perhaps)
 
     def _arrive(self, crowd: Crowd) -> None:
         """One of any number of subscribers comes, and the next one after it."""
         self._come(crowd)
-        self._later(crowd.arrivals, lambda: self._arrive(crowd))
+        self._on_arrival(crowd, lambda: self._arrive(crowd))
 
     def _come(self, crowd: Crowd) -> None:
         client = self._client(crowd.at)
@@ -173,7 +204,7 @@ class Traffic:
     def _go(self, crowd: Crowd, client: Subscriber) -> None:
         self.tree.unsubscribe(crowd.at, client, crowd.wants)
         if crowd.members is not None:
-            self._later(crowd.arrivals, lambda: self._come(crowd))
+            self._on_arrival(crowd, lambda: self._come(crowd))
 
 
 def _poisson(mean: float, rng: Random) -> int:

@@ -11,7 +11,7 @@ import pytest
 from chapar.event import Event
 from chapar.filter import Filter
 from chapar_sim.tree_shapes import battalion, m_ary, tree_of
-from chapar_sim.tree_traffic import Crowd, Rates, Source, Traffic
+from chapar_sim.tree_traffic import Crowd, Rates, Source, Swell, Traffic
 from chapard.core.overlay.router import Algorithm, RouterConfig
 
 if TYPE_CHECKING:
@@ -91,6 +91,20 @@ def test_any_tree_and_any_crowds() -> None:
     ]
     model = modelled(shape, source, crowds, 0.7)
     assert measured(shape, source, crowds, 0.7, 6000) == pytest.approx(tuple(model), rel=0.03)
+
+
+def test_arrivals_may_swell() -> None:
+    """Ten times as many after the first half: the links of that time are used as the model of ten times λ says."""
+    shape, duration = m_ary(2, 2), 4000
+    swell = Swell(lambda t: 10 if t > duration else 1, 10)
+    crowds = [
+        Crowd(leaf, 0.1, 1.0, members, swell=swell) for leaf, members in zip(shape.leaves, (None, 2), strict=True)
+    ]
+    swollen = [crowd._replace(arrivals=1.0, swell=None) for crowd in crowds]
+    source = Source(ROOT, 1)
+    traffic = Traffic(shape, RouterConfig(nodes=shape.nodes, refresh_period=1), [source], crowds, Random(3))
+    for each in (crowds, swollen):
+        assert traffic.run(duration) == pytest.approx(tuple(modelled(shape, source, each, 1)), rel=0.07)
 
 
 # Chapter 3

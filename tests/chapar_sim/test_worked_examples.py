@@ -5,15 +5,20 @@ from __future__ import annotations
 from math import ceil, comb, sqrt
 from random import Random
 from statistics import fmean, pstdev
+from typing import TYPE_CHECKING
 
 import pytest
 
 from chapar.event import Event
 from chapar.filter import Filter
 from chapar_sim.broker_tree import BrokerTree, Message
-from chapar_sim.tree_shapes import Tree, m_ary
+from chapar_sim.tree_round import Rounds
+from chapar_sim.tree_shapes import m_ary
 from chapard.core.overlay.interest import Interest, Subscriber, Topic
 from chapard.core.overlay.router import Algorithm, RouterConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ROOT = 0
 F, G = Filter.parse("price > 100"), Filter.parse("price > 110")
@@ -21,25 +26,10 @@ EVENT = Event(attributes={"price": 120})
 FILTERING = [each for each in Algorithm if each is not Algorithm.FLOODING]
 
 
-def routed(shape: Tree, algorithm: Algorithm) -> BrokerTree:
-    """A tree with its publisher at the root, which everybody knows (2.1), for less than a refresh period."""
-    config = RouterConfig(nodes=shape.nodes, algorithm=algorithm, merge_delay=1e-3, refresh_period=1e6)
-    return BrokerTree(shape.links, config, publishers=[ROOT])
-
-
-def one_round(tree: BrokerTree, leaves: list[int]) -> int:
+def one_round(rounds: Rounds, leaves: Sequence[int]) -> float:
     """Messages of subscribing at these leaves and of one notification from the root, which reaches them all."""
-    tree.counts.clear()
-    tree.delivered.clear()
-    for leaf in leaves:
-        tree.subscribe(leaf, Subscriber(leaf, "s"), F)
-    tree.run_until(tree.now + 0.1)
-    tree.publish(ROOT, EVENT)
-    messages = tree.counts.total()
-    assert sorted(at for at, _ in tree.delivered) == sorted(leaves)
-    for leaf in leaves:
-        tree.unsubscribe(leaf, Subscriber(leaf, "s"), F)
-    tree.run_until(tree.now + 0.1)
+    messages = rounds.run(leaves).total
+    assert sorted(at for at, _ in rounds.tree.delivered) == sorted(leaves)
     return messages
 
 
@@ -49,7 +39,7 @@ def one_round(tree: BrokerTree, leaves: list[int]) -> int:
 @pytest.mark.parametrize("end_brokers", [[], [1], [1, 2, 3], [1, 3, 5], range(1, 9)])
 def test_flooding_takes_14_messages_whoever_is_interested(end_brokers: list[int]) -> None:
     shape = m_ary(2, 4)
-    assert one_round(routed(shape, Algorithm.FLOODING), [shape.leaves[each - 1] for each in end_brokers]) == 14
+    assert one_round(Rounds(shape, Algorithm.FLOODING), [shape.leaves[each - 1] for each in end_brokers]) == 14
 
 
 @pytest.mark.parametrize("algorithm", [Algorithm.IDENTITY, Algorithm.COVERING, Algorithm.MERGING])
@@ -63,22 +53,19 @@ def test_identity_based_routing_takes_6_14_or_12(algorithm: Algorithm, end_broke
     With equal filters covering and merging do the same.
     """
     shape = m_ary(2, 4)
-    assert one_round(routed(shape, algorithm), [shape.leaves[each - 1] for each in end_brokers]) == messages
+    assert one_round(Rounds(shape, algorithm), [shape.leaves[each - 1] for each in end_brokers]) == messages
 
 
 def test_half_of_the_messages_are_control() -> None:
     shape = m_ary(2, 4)
-    tree = routed(shape, Algorithm.IDENTITY)
-    for place in (0, 1, 4):
-        tree.subscribe(shape.leaves[place], Subscriber(shape.leaves[place], "s"), F)
-    tree.publish(ROOT, EVENT)
-    assert tree.counts == {"subscribe": 7, "notification": 7}
+    messages = Rounds(shape, Algorithm.IDENTITY).run([shape.leaves[place] for place in (0, 1, 4)])
+    assert (messages.subscriptions, messages.notifications, messages.total) == (7, 7, 14)
 
 
 def test_simple_routing_sends_each_subscription_all_the_way() -> None:
     """Three subscribers at the left: 9 of control instead of 6."""
     shape = m_ary(2, 4)
-    assert one_round(routed(shape, Algorithm.SIMPLE), list(shape.leaves[:3])) == 9 + 6
+    assert one_round(Rounds(shape, Algorithm.SIMPLE), list(shape.leaves[:3])) == 9 + 6
 
 
 # Figure 1.5: A and B are neighbours of C, and D is C's third; the subscriber x is at A, then y at B; D publishes
@@ -197,7 +184,7 @@ def test_the_expectation_is_that_of_the_model(subscribers: int, average: float) 
 def test_every_placement_takes_twice_the_links_used() -> None:
     """For all S; and the averages over random placements meet the expectation within the sampling error."""
     rng = Random(22)
-    tree = routed(SHAPE, Algorithm.IDENTITY)
+    tree = Rounds(SHAPE, Algorithm.IDENTITY)
     excess = []
     for subscribers in range(len(SHAPE.leaves) + 1):
         placements = [rng.sample(SHAPE.leaves, subscribers) for _ in range(PLACEMENTS)]
@@ -212,16 +199,16 @@ def test_every_placement_takes_twice_the_links_used() -> None:
 @pytest.mark.parametrize("subscribers", [1, 2, 3, 8, 9, 12, 13, 27])
 def test_the_best_and_the_worst_placement(subscribers: int) -> None:
     """As close together, and as far apart, as they can be; flooding takes 39."""
-    tree = routed(SHAPE, Algorithm.IDENTITY)
+    tree = Rounds(SHAPE, Algorithm.IDENTITY)
     # Read the digits of a place from the right, and neighbours are as far apart as the tree allows.
     apart = sorted(range(M ** (K - 1)), key=lambda place: (place % M, place // M % M, place // M**2))
     best = 2 * sum(ceil(subscribers / M**height) for height in range(K - 1))
     worst = 2 * sum(min(subscribers, M**level) for level in range(1, K))
     assert one_round(tree, list(SHAPE.leaves[:subscribers])) == best
     assert one_round(tree, [SHAPE.leaves[place] for place in apart[:subscribers]]) == worst
-    assert one_round(routed(SHAPE, Algorithm.FLOODING), []) == 39
+    assert one_round(Rounds(SHAPE, Algorithm.FLOODING), []) == 39
 
 
 @pytest.mark.parametrize("algorithm", FILTERING)
 def test_nobody_interested_costs_nothing(algorithm: Algorithm) -> None:
-    assert one_round(routed(SHAPE, algorithm), []) == 0
+    assert one_round(Rounds(SHAPE, algorithm), []) == 0
