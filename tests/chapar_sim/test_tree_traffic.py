@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import exp, prod
 from random import Random
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -141,6 +142,76 @@ def test_break_evens_of_the_right_model(psi: float, departures: float, notificat
     """There the model prices identity-based routing like flooding, 124 ω."""
     shape, source, crowds = radio(psi, departures, notifications)
     assert modelled(shape, source, crowds, period).total == pytest.approx(124 * notifications, rel=1e-3)
+
+
+# Choosing by model
+
+QUARTERS = 4
+
+
+def choosing(psi: float, minutes: float, algorithm: Algorithm, swell: Swell | None = None) -> list[float]:
+    """Messages a minute in the battalion, ω = 6, μ = 1, r = 1/6, in each quarter of the time."""
+    shape, source, crowds = radio(psi, 1, 6)
+    crowds = [crowd._replace(swell=swell) for crowd in crowds]
+    traffic = Traffic(
+        shape,
+        RouterConfig(nodes=shape.nodes, refresh_period=1 / 6, algorithm=algorithm),
+        [source],
+        crowds,
+        Random(6),
+    )
+    return [traffic.run(minutes / QUARTERS).total for _ in range(QUARTERS)]
+
+
+@pytest.mark.parametrize(("psi", "most"), [(15, 0.95), (45, 0.9), (110, 1.05), (300, 1.05)])
+def test_auto_costs_little_more_than_the_better_of_flooding_and_filtering(psi: float, most: float) -> None:
+    """At most 5 % after the first quarter, in which brokers learn; less than both where some links are better flooded
+    and others filtered. The same clients come and go at the same times in all runs."""
+    cost = {
+        algorithm: fmean(choosing(psi, 80, algorithm)[1:])
+        for algorithm in (Algorithm.IDENTITY, Algorithm.FLOODING, Algorithm.AUTO)
+    }
+    assert cost[Algorithm.AUTO] <= most * min(cost[Algorithm.IDENTITY], cost[Algorithm.FLOODING])
+
+
+def test_auto_follows_what_drifts() -> None:
+    """Ψ goes from 15 to 300 in 80 minutes, and back: that costs less than flooding or filtering all the time."""
+    minutes, low, high = 160, 15, 300
+
+    def arrivals(psi: float) -> float:
+        return psi / (920 - psi)
+
+    def times(t: float) -> float:
+        way = min(t, minutes - t) * 2 / minutes
+        return arrivals(low + (high - low) * max(0.0, way)) / arrivals(low)
+
+    swell = Swell(times, arrivals(high) / arrivals(low))
+    cost = {
+        algorithm: fmean(choosing(low, minutes, algorithm, swell))
+        for algorithm in (Algorithm.IDENTITY, Algorithm.FLOODING, Algorithm.AUTO)
+    }
+    assert cost[Algorithm.AUTO] < 0.99 * min(cost[Algorithm.IDENTITY], cost[Algorithm.FLOODING])
+
+
+def test_auto_keeps_filters_apart_that_admit_little() -> None:
+    """Of two classes on one tree, the one in which nearly all notifications are wanted is flooded.
+
+    Of the other one, filters admit a twentieth: flooding it all would be dear.
+    """
+    shape = m_ary(2, 4)
+    wide, narrow = Filter(subject="news"), Filter.parse('subject = "alarm" and level > 94')
+    notices = (
+        Event(subject="news"),
+        *(Event(subject="alarm", attributes={"level": level}) for level in range(0, 100, 5)),
+    )
+    crowds = [Crowd(leaf, 2.0, 1.0, wants=wants) for leaf in shape.leaves for wants in (wide, narrow)]
+    config = RouterConfig(nodes=shape.nodes, refresh_period=1, algorithm=Algorithm.AUTO)
+    traffic = Traffic(shape, config, [Source(ROOT, 42, notices=notices)], crowds, Random(3))
+    traffic.run(100)
+    floods = {
+        (choice.class_.subject, choice.floods) for router in traffic.tree.routers.values() for choice in router.choices
+    }
+    assert floods == {("news", True), ("alarm", False)}
 
 
 # Extensions

@@ -7,6 +7,10 @@ refresh and the next two; the third period drops it, and each broker withdraws a
 Merging may gather once more at each broker on the way. So all is right after RECOVERY_PERIODS and, with merging, a
 `merge_delay` per link of the longest path, which the tests keep below a period in all.
 
+With `auto` an interest in a whole class may be received and not sent, or sent and not received, and is refreshed by the
+events that it brings. Where none come it is sent again in the period after SILENCE others, and dropped after
+SILENT_PERIODS, so that all is right after SILENT_PERIODS + 1.
+
 A cut needs no period: what was learnt over the link goes with it, and comes with it again.
 """
 
@@ -21,9 +25,12 @@ import pytest
 from chapar.event import Event
 from chapar.filter import Filter
 from chapar_sim.broker_tree import BrokerTree
+from chapard.core.overlay.auto import Auto
+from chapard.core.overlay.class_traffic import ALWAYS
+from chapard.core.overlay.filter_class import class_of, whole
 from chapard.core.overlay.interest import Change, Interest, Subscriber, Topic
 from chapard.core.overlay.router import Algorithm, RouterConfig
-from chapard.core.overlay.routing_table import MISSED_PERIODS
+from chapard.core.overlay.routing_table import MISSED_PERIODS, SILENT_PERIODS
 from strategies.matching import random_event, random_filter
 
 if TYPE_CHECKING:
@@ -32,10 +39,10 @@ if TYPE_CHECKING:
 PERIOD = 10.0
 MERGE_DELAY = 0.5
 MAX_BROKERS = 9
-RECOVERY_PERIODS = MISSED_PERIODS + 1
+RECOVERY_PERIODS = dict.fromkeys(Algorithm, MISSED_PERIODS + 1) | {Algorithm.AUTO: SILENT_PERIODS + 1}
 GATHERED = MAX_BROKERS * MERGE_DELAY
 NAMES = ("speed", "state", "subject")
-FILTERING = [each for each in Algorithm if each is not Algorithm.FLOODING]
+FILTERING = [each for each in Algorithm if each not in {Algorithm.FLOODING, Algorithm.AUTO}]
 SEEDS = 40
 
 
@@ -90,12 +97,25 @@ class Case:
             step(*each)
             if rng.random() < 0.2:
                 tree.run_until(tree.now + rng.random() * PERIOD)
+                self.choose(tree, Random(len(self.standing)))
         self.standing = list(self.subscriptions)
         for each in self.subscriptions:
             if rng.random() < 0.3:
                 tree.unsubscribe(*each)
                 self.standing.remove(each)
+        self.choose(tree, Random(self.brokers))
         tree.run_until(tree.now + GATHERED)
+
+    def choose(self, tree: BrokerTree, rng: Random) -> None:
+        """With `auto`, brokers choose at random; other algorithms leave no choice."""
+        if tree.routers[0].config.algorithm is not Algorithm.AUTO:
+            return
+        classes = sorted({class_of(each.filter) for each in self.subscriptions}, key=str)
+        for index in rng.choices(range(self.brokers), k=self.brokers):
+            link = rng.choice(tree.neighbours[index])
+            if link in tree.routers[index].links:
+                tree.routers[index].choose(link, rng.choice(classes), tree.now, flooding=rng.random() < 0.6)
+                tree.settle(index)
 
     def publications(self, rng: Random, *, advertised: bool) -> list[tuple[int, Event]]:
         """Random events at random brokers; with advertisements, those that a client there has advertised."""
@@ -141,7 +161,7 @@ def test_every_algorithm_delivers_what_flooding_delivers(seed: int, advertisemen
         crossings[algorithm] = tree.counts["notification"]
         assert not tree.drops
     assert len({crossings[each] for each in FILTERING}) == 1
-    assert crossings[Algorithm.IDENTITY] <= crossings[Algorithm.FLOODING]
+    assert crossings[Algorithm.IDENTITY] <= crossings[Algorithm.AUTO] <= crossings[Algorithm.FLOODING]
 
 
 def damage(tree: BrokerTree, case: Case, rng: Random) -> None:
@@ -151,13 +171,18 @@ def damage(tree: BrokerTree, case: Case, rng: Random) -> None:
         for topic in Topic:
             for link in tree.neighbours[index]:
                 for filter_ in (rng.choice(known), random_filter(rng, NAMES)):
-                    ghost = Interest(filter_, rng.choice((None, Subscriber(0, "ghost"))))
+                    ghost = rng.choice((Interest(filter_), Interest(filter_, Subscriber(0, "ghost"))))
+                    if router.config.algorithm is Algorithm.AUTO and rng.random() < 0.5:
+                        ghost = whole(class_of(filter_))
                     if rng.random() < 0.3:
                         router.on_interest(link, topic, Change.REFRESH, ghost, tree.now)
                     forwarding = router.plane(topic).forwarding(link)
                     if rng.random() < 0.3 and ghost not in forwarding:
                         forwarding.gained(ghost)
                         forwarding.settle()
+                    if isinstance(forwarding, Auto) and rng.random() < 0.3:
+                        forwarding.choose(class_of(filter_), flooding=rng.random() < 0.5)
+                        forwarding.sent.pop(rng.choice([ghost, *forwarding.sent]), None)
                 for interest in router.plane(topic).table.received(link):
                     if rng.random() < 0.3:
                         router.on_interest(link, topic, Change.UNSUBSCRIBE, interest, tree.now)
@@ -187,7 +212,7 @@ def test_any_corrupt_tables_recover(algorithm: Algorithm, seed: int) -> None:
     case.populate(tree, rng)
     tree.run_until(tree.now + rng.random() * PERIOD)
     damage(tree, case, rng)
-    tree.run_until(tree.now + RECOVERY_PERIODS * PERIOD + GATHERED, order=rng.shuffle)
+    tree.run_until(tree.now + RECOVERY_PERIODS[algorithm] * PERIOD + GATHERED, order=rng.shuffle)
     publications = case.publications(Random(seed + 2), advertised=advertisements)
     tree.counts.clear()
     assert deliveries(tree, publications) == case.wanted(publications)
@@ -195,7 +220,8 @@ def test_any_corrupt_tables_recover(algorithm: Algorithm, seed: int) -> None:
     case.populate(untouched, Random(seed + 1))
     untouched.counts.clear()
     deliveries(untouched, publications)
-    assert tree.counts["notification"] == untouched.counts["notification"]
+    if algorithm is not Algorithm.AUTO:  # where damage may have changed a choice
+        assert tree.counts["notification"] == untouched.counts["notification"]
     assert agreed(tree)
 
 
@@ -243,9 +269,50 @@ def test_lost_messages_are_made_good(algorithm: Algorithm, seed: int) -> None:
     case.populate(tree, rng)
     tree.run_until(tree.now + 5 * PERIOD)
     tree.loses = None
-    tree.run_until(tree.now + RECOVERY_PERIODS * PERIOD + GATHERED, order=rng.shuffle)
+    tree.run_until(tree.now + RECOVERY_PERIODS[algorithm] * PERIOD + GATHERED, order=rng.shuffle)
     publications = case.publications(Random(seed + 2), advertised=advertisements)
     assert deliveries(tree, publications) == case.wanted(publications)
+    assert agreed(tree)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_nothing_is_missed_while_brokers_choose_anew(seed: int) -> None:
+    """With `auto`, between any two events some brokers have classes flooded, or no more, and clients come and go."""
+    case, rng = Case(seed), Random(seed + 1)
+    advertisements = seed % 2 == 1
+    tree = BrokerTree(case.links, config_of(Algorithm.AUTO, advertisements=advertisements))
+    case.populate(tree, rng)
+    for number, publication in enumerate(case.publications(Random(seed + 2), advertised=advertisements)):
+        case.choose(tree, rng)
+        turned = case.subscriptions[number % len(case.subscriptions)]
+        if turned in case.standing:
+            tree.unsubscribe(*turned)
+            case.standing.remove(turned)
+        else:
+            tree.subscribe(*turned)
+            case.standing.append(turned)
+        tree.run_until(tree.now + rng.random() * PERIOD / 2)
+        assert deliveries(tree, [publication]) == case.wanted([publication])
+        assert agreed(tree)
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_corrupt_choices_recover_while_events_flow(seed: int) -> None:
+    """An event of one class may be taken for a sign of another: whole classes are sent again every ALWAYS periods."""
+    case, rng = Case(seed), Random(seed + 1)
+    advertisements = seed % 2 == 1
+    tree = BrokerTree(case.links, config_of(Algorithm.AUTO, advertisements=advertisements))
+    case.populate(tree, rng)
+    tree.loses = lambda _message: rng.random() < 0.3
+    damage(tree, case, rng)
+    tree.run_until(tree.now + 2 * PERIOD)
+    tree.loses = None
+    publications = case.publications(Random(seed + 2), advertised=advertisements)
+    for _ in range(ALWAYS + 1):
+        tree.run_until(tree.now + PERIOD, order=rng.shuffle)
+        deliveries(tree, publications[:4])
+    assert deliveries(tree, publications) == case.wanted(publications)
+    tree.run_until(tree.now + RECOVERY_PERIODS[Algorithm.AUTO] * PERIOD)
     assert agreed(tree)
 
 

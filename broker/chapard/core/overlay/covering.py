@@ -21,10 +21,7 @@ class Covering(Prompt):
     def __init__(self) -> None:
         self._sent = CoverIndex()
         self._hidden = CoverIndex()
-
-    @property
-    def sent(self) -> Mapping[Interest, None]:
-        return self._sent.members
+        self.sent: Mapping[Interest, None] = self._sent.members
 
     def __contains__(self, interest: Interest) -> bool:
         return interest in self._sent or interest in self._hidden

@@ -6,7 +6,7 @@ It keeps what it has sent, and answers with what to send and what to withdraw.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 from chapard.core.overlay.interest import NOTHING, Delta
 
@@ -42,9 +42,27 @@ class Forwarding(Protocol):
     def settle(self) -> Delta:
         """What was gathered has waited long enough."""
 
+    def refreshed(self) -> Iterable[Interest]:
+        """A period begins: what of that which was sent is sent again."""
 
-class Prompt:
-    """An algorithm that gathers nothing."""
+    def afresh(self) -> Forwarding:
+        """The same algorithm, told of nothing."""
+
+
+class Plain:
+    """An algorithm that has nothing but what it was told, and sends it again in every period."""
+
+    sent: Mapping[Interest, None]
+
+    def refreshed(self) -> Iterable[Interest]:
+        return self.sent
+
+    def afresh(self) -> Self:
+        return type(self)()
+
+
+class Prompt(Plain):
+    """One that gathers nothing, too."""
 
     unsettled = False
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chapard.core.overlay.cover_index import CoverIndex
+from chapard.core.overlay.forwarding import Plain
 from chapard.core.overlay.interest import NOTHING, Delta, Interest
 from chapard.core.overlay.perfect_merge import merged
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-class Merging:
+class Merging(Plain):
     def __init__(self) -> None:
         self.sent: dict[Interest, None] = {}
         self.unsettled = False

@@ -55,7 +55,7 @@ class Plane:
         """A link is there: what stands elsewhere goes over it."""
         self._links[link] = self._algorithm()
         self.reconsider(link)
-        self._tell(link, self._links[link].settle())
+        self.tell(link, self._links[link].settle())
 
     def close(self, link: int) -> tuple[Interest, ...]:
         """A link is gone, and what was learnt over it; returns that."""
@@ -71,9 +71,9 @@ class Plane:
         for interest in tuple(self.table.elsewhere(link)):
             wanted = self._is_wanted(link, interest)
             if wanted and interest not in forwarding:
-                self._tell(link, forwarding.gained(interest))
+                self.tell(link, forwarding.gained(interest))
             elif not wanted and interest in forwarding:
-                self._tell(link, forwarding.lost(interest))
+                self.tell(link, forwarding.lost(interest))
 
     # Interest
 
@@ -84,7 +84,7 @@ class Plane:
             return False
         for other in self._unaware(before, link):
             if self._is_wanted(other, interest):
-                self._tell(other, self._links[other].gained(interest))
+                self.tell(other, self._links[other].gained(interest))
         return True
 
     def drop(self, link: int, interest: Interest) -> bool:
@@ -93,7 +93,7 @@ class Plane:
             return False
         for other in self._unaware(self.table.holders(interest), link):
             if interest in self._links[other]:
-                self._tell(other, self._links[other].lost(interest))
+                self.tell(other, self._links[other].lost(interest))
         return True
 
     def _unaware(self, holders: tuple[int, ...], link: int) -> list[int]:
@@ -105,7 +105,7 @@ class Plane:
     def settle(self) -> None:
         for link, forwarding in self._links.items():
             if forwarding.unsettled:
-                self._tell(link, forwarding.settle())
+                self.tell(link, forwarding.settle())
 
     def expire(self) -> list[tuple[int, Interest]]:
         """A period begins: forget what has not been refreshed, and return it with its link."""
@@ -120,19 +120,20 @@ class Plane:
         for link, forwarding in self._links.items():
             delta = self._corrected(link, forwarding)
             news = set(delta.new)
-            for interest in self._links[link].sent:
+            for interest in self._links[link].refreshed():
                 if interest not in news:
                     self._effects.append(Tell(link, self.topic, Change.REFRESH, interest))
-            self._tell(link, delta)
+            self.tell(link, delta)
 
     def _corrected(self, link: int, forwarding: Forwarding) -> Delta:
         standing = [each for each in self.table.elsewhere(link) if self._is_wanted(link, each)]
         if is_told_of(forwarding, standing):
             return forwarding.settle()
-        fresh = self._links[link] = self._algorithm()
+        fresh = self._links[link] = forwarding.afresh()
         return corrected(forwarding.sent, fresh, standing)
 
-    def _tell(self, link: int, delta: Delta) -> None:
+    def tell(self, link: int, delta: Delta) -> None:
+        """Send what an algorithm has changed."""
         begin, end = _WORDS[self.topic]
         self._effects += [Tell(link, self.topic, begin, interest) for interest in delta.new]
         self._effects += [Tell(link, self.topic, end, interest) for interest in delta.gone]

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Final
 
 from chapard.core.effects import Drop, Reason
 from chapard.core.matcher import Matcher
+from chapard.core.overlay.auto import Auto
+from chapard.core.overlay.choices import Choices
 from chapard.core.overlay.covering import Covering
 from chapard.core.overlay.flooding import Flooding
 from chapard.core.overlay.identity import Identity
@@ -35,18 +37,21 @@ if TYPE_CHECKING:
 
     from chapar.event import Event, EventId
     from chapar.filter import Filter
+    from chapard.core.overlay.auto import Choice
+    from chapard.core.overlay.filter_class import FilterClass
     from chapard.core.overlay.forwarding import Forwarding
     from chapard.core.overlay.interest import Subscriber
 
 
 class Algorithm(StrEnum):
-    """`routing.algorithm`."""
+    """`routing.algorithm`: one of the five, or for each filter class flooding or identity, whichever is cheaper."""
 
     FLOODING = "flooding"
     SIMPLE = "simple"
     IDENTITY = "identity"
     COVERING = "covering"
     MERGING = "merging"
+    AUTO = "auto"
 
 
 _FORWARDING: Final[Mapping[Algorithm, Callable[[], Forwarding]]] = {
@@ -89,11 +94,13 @@ class Router:
         """The links behind which publishers are, if the configuration knows them; they are set before any is up."""
         self._links: dict[int, None] = {}
         self._effects: list[Effect] = []
-        algorithm = _FORWARDING[config.algorithm]
+        self._now = now
+        algorithm = _FORWARDING.get(config.algorithm, self._automatic)
         advertising = Identity if config.advertisements and algorithm is not Flooding else Flooding
         self._subscriptions = Plane(Topic.SUBSCRIPTIONS, algorithm, self._is_wanted, self._effects)
         self._advertisements = Plane(Topic.ADVERTISEMENTS, advertising, self._goes_everywhere, self._effects)
         self._planes = {plane.topic: plane for plane in (self._subscriptions, self._advertisements)}
+        self._choices = Choices(self._subscriptions, self._is_wanted) if algorithm == self._automatic else None
         self._clients: dict[tuple[Topic, Interest], set[Subscriber]] = {}
         """The clients of our own behind each interest of the broker's."""
         self._matcher = Matcher(config.nodes)
@@ -109,6 +116,17 @@ class Router:
 
     def plane(self, topic: Topic) -> Plane:
         return self._planes[topic]
+
+    @property
+    def choices(self) -> list[Choice]:
+        """With `auto`: how each filter class is routed over each link, with the numbers behind it."""
+        return self._choices.report(self._links) if self._choices is not None else []
+
+    def choose(self, link: int, class_: FilterClass, now: float, *, flooding: bool) -> None:
+        """With `auto`: have a class flooded toward us over a link or not, until the next choice by what is seen."""
+        assert self._choices is not None, "other algorithms leave no choice"
+        self._now = now
+        self._choices.choose(link, class_, flooding=flooding)
 
     def drain(self) -> list[Effect]:
         """What is to be done, in this order."""
@@ -135,6 +153,9 @@ class Router:
         """A client of ours has published an event, which our node has stamped."""
         self._carry(event, self.index)
 
+    def _automatic(self) -> Forwarding:
+        return Auto(self.config.refresh_period, lambda: self._now)
+
     def _join(self, topic: Topic, client: Subscriber, filter_: Filter, now: float) -> None:
         interest = self._own(topic, client, filter_)
         self._clients.setdefault((topic, interest), set()).add(client)
@@ -156,6 +177,7 @@ class Router:
 
     def link_up(self, link: int, now: float) -> None:
         """A link to this neighbour is there. One that was already starts afresh."""
+        self._now = now
         self.link_down(link, now)
         self._links[link] = None
         for plane in self._planes.values():
@@ -164,9 +186,12 @@ class Router:
 
     def link_down(self, link: int, now: float) -> None:
         """The link to this neighbour is gone, with all that was learnt over it."""
+        self._now = now
         if link not in self._links:
             return
         del self._links[link]
+        if self._choices is not None:
+            self._choices.forget(link)
         for plane in self._planes.values():
             for interest in plane.close(link):
                 self._forget(plane.topic, link, interest)
@@ -178,6 +203,11 @@ class Router:
             self._effects.append(Drop(Reason.FOREIGN, link, None, None))
             return
         plane = self._planes[topic]
+        if change is Change.REFRESH and plane is self._subscriptions and self._choices is not None:
+            ghost = self._choices.contradicted(link, interest)
+            if ghost is not None:
+                self._take(plane, link, interest, now)
+                self._drop(plane, link, ghost, now)
         if change not in _BEGINNINGS:
             self._drop(plane, link, interest, now)
         elif plane.table.count(link) >= self.config.link_interests and not plane.table.has(link, interest):
@@ -199,6 +229,7 @@ class Router:
         return min(self._refresh.deadline, self._settle_at)
 
     def tick(self, now: float) -> None:
+        self._now = now
         if self._settle_at <= now:
             self._settle_at = inf
             self._subscriptions.settle()
@@ -207,11 +238,14 @@ class Router:
             for plane in (self._advertisements, self._subscriptions):
                 for link, interest in plane.expire():
                     self._forget(plane.topic, link, interest)
+                if plane is self._subscriptions and self._choices is not None:
+                    self._choices.decide(self._links)
                 plane.refresh()
 
     # Interest
 
     def _take(self, plane: Plane, link: int, interest: Interest, now: float) -> None:
+        self._now = now
         if not plane.take(link, interest):
             return
         if plane is self._subscriptions:
@@ -222,6 +256,7 @@ class Router:
         self._gathered(now)
 
     def _drop(self, plane: Plane, link: int, interest: Interest, now: float) -> None:
+        self._now = now
         if plane.drop(link, interest):
             self._forget(plane.topic, link, interest)
             if plane is self._advertisements:
@@ -250,6 +285,8 @@ class Router:
         """Other things than before are advertised over a link: subscriptions follow."""
         if self.config.advertisements and link in self._links:
             self._subscriptions.reconsider(link)
+            if self._choices is not None:
+                self._choices.reconsider(link)
 
     def _gathered(self, now: float) -> None:
         """Merging sends what it gathers a while after the first of it."""
@@ -272,4 +309,6 @@ class Router:
         if wanted[self.index]:
             self._effects.append(Deliver(event))
         onward = self._links if self.config.algorithm is Algorithm.FLOODING else wanted.indexes()
+        if self._choices is not None:
+            self._choices.carried(event, came_from, wanted.indexes(), self._links)
         self._effects += [Forward(link, event) for link in onward if link not in (came_from, self.index)]

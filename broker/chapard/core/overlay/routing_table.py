@@ -1,20 +1,27 @@
 """The routing table: what a broker has received over each link, its own clients being one of them.
 
 An interest not refreshed for two periods is dropped in the third (second chance, 1.4.3): one refresh may be lost, or
-come just after its neighbour's clock has ticked, without anything happening.
+come just after its neighbour's clock has ticked, without anything happening. An interest in a whole class is kept alive
+by the events it brings, too, and refreshed more rarely (`auto`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from chapard.core.overlay.class_traffic import SILENCE
+from chapard.core.overlay.filter_class import class_of, is_whole
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from chapard.core.overlay.filter_class import FilterClass
     from chapard.core.overlay.interest import Interest
 
 MISSED_PERIODS: Final = 2
 """Periods without a refresh that an interest outlives."""
+SILENT_PERIODS: Final = 2 * SILENCE + 1
+"""Periods with neither a refresh nor an event that an interest in a whole class outlives."""
 
 
 class RoutingTable:
@@ -24,6 +31,8 @@ class RoutingTable:
         self._received: dict[int, dict[Interest, int]] = {}
         """With the periods since each was last refreshed."""
         self._holders: dict[Interest, dict[int, None]] = {}
+        self.wholes: dict[FilterClass, Interest] = {}
+        """The interests in whole classes that stand somewhere."""
 
     def received(self, link: int) -> tuple[Interest, ...]:
         return tuple(self._received.get(link, ()))
@@ -51,6 +60,8 @@ class RoutingTable:
         rows[interest] = 0
         if is_news:
             self._holders.setdefault(interest, {})[link] = None
+            if is_whole(interest):
+                self.wholes[class_of(interest.filter)] = interest
         return is_news
 
     def drop(self, link: int, interest: Interest) -> bool:
@@ -62,6 +73,8 @@ class RoutingTable:
         del holders[link]
         if not holders:
             del self._holders[interest]
+            if is_whole(interest):
+                self.wholes.pop(class_of(interest.filter), None)
         return True
 
     def age(self, link: int) -> list[Interest]:
@@ -69,4 +82,8 @@ class RoutingTable:
         rows = self._received.get(link, {})
         for interest, missed in rows.items():
             rows[interest] = missed + 1
-        return [interest for interest, missed in rows.items() if missed > MISSED_PERIODS]
+        return [each for each, missed in rows.items() if missed > MISSED_PERIODS and _is_late(each, missed)]
+
+
+def _is_late(interest: Interest, missed: int) -> bool:
+    return not is_whole(interest) or missed > SILENT_PERIODS
