@@ -6,7 +6,7 @@ from chapar.event import Event
 from chapar.filter import Filter
 from chapar_sim.broker_tree import BrokerTree, Message, links_toward, neighbours_of
 from chapard.core.effects import Reason
-from chapard.core.overlay.interest import Subscriber
+from chapard.core.overlay.interest import Subscriber, Tell
 from chapard.core.overlay.router import Algorithm, RouterConfig
 
 F = Filter(subject="f")
@@ -50,6 +50,25 @@ def test_messages_are_watched_with_their_ends() -> None:
     assert [(each.sender, each.receiver, each.kind) for each in seen] == [
         *[(3, 2, "subscribe"), (2, 1, "subscribe"), (1, 0, "subscribe")],
         *[(0, 1, "notification"), (1, 2, "notification"), (2, 3, "notification")],
+    ]
+
+
+def test_a_watcher_can_tell_messages_apart() -> None:
+    """By what they say and of which table; refreshes of advertisements and of subscriptions are both refreshes."""
+    seen: list[Message] = []
+    tree = BrokerTree([(0, 1)], RouterConfig(nodes=8, refresh_period=PERIOD, advertisements=True), watch=seen.append)
+    at_0, at_1 = Subscriber(0, "p"), Subscriber(1, "s")
+    tree.advertise(0, at_0, F)
+    tree.subscribe(1, at_1, F)
+    tree.publish(0, EVENT)
+    tree.run_until(PERIOD)
+    tree.unsubscribe(1, at_1, F)
+    tree.unadvertise(0, at_0, F)
+    said = [(each.kind, each.content.topic.value if isinstance(each.content, Tell) else "") for each in seen]
+    assert said == [
+        *[("advertise", "advertisements"), ("subscribe", "subscriptions"), ("notification", "")],
+        *[("refresh", "advertisements"), ("refresh", "subscriptions")],
+        *[("unsubscribe", "subscriptions"), ("unadvertise", "advertisements")],
     ]
 
 

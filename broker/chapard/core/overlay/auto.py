@@ -175,8 +175,11 @@ class Auto:
         return self._classes[class_]
 
     def _switch(self, state: ClassState) -> Delta:
-        """A class is flooded from now on, or no more: what was sent of it is replaced."""
-        state.since, state.silence, state.age = self._clock(), 0, 0
+        """A class is flooded from now on, or no more: what was sent of it is replaced.
+
+        If no event of it comes in the next period, the interest in all of it may have been lost, and is sent again.
+        """
+        state.since, state.silence, state.age = self._clock(), SILENCE - 1, 0
         single, all_of_it = tuple(each for each in state.told if each != state.whole), (state.whole,)
         new, gone = (all_of_it, single) if state.floods else (single, all_of_it)
         for each in gone:

@@ -310,5 +310,5 @@ class Router:
             self._effects.append(Deliver(event))
         onward = self._links if self.config.algorithm is Algorithm.FLOODING else wanted.indexes()
         if self._choices is not None:
-            self._choices.carried(event, came_from, wanted.indexes(), self._links)
+            self._choices.carried(event, came_from, onward, self._links)
         self._effects += [Forward(link, event) for link in onward if link not in (came_from, self.index)]

@@ -70,9 +70,21 @@ def test_single_filters_are_refreshed_always_and_whole_classes_after_silence() -
     """In the period after SILENCE without an event, and then every SILENCE periods."""
     link = auto(FAST, OTHER)
     link.choose(A, flooding=True)
+    link.heard((A,), wanted=True)
     refreshed = [list(link.refreshed()) for _ in range(3 * SILENCE + 1)]
     assert all(OTHER in each for each in refreshed)
     assert [number for number, each in enumerate(refreshed) if ALL in each] == [SILENCE, 2 * SILENCE, 3 * SILENCE]
+
+
+def test_a_new_choice_is_sent_again_unless_an_event_shows_that_it_arrived() -> None:
+    """At the second beginning of a period; the first may be the moment of the choice."""
+    link = auto(FAST)
+    link.choose(A, flooding=True)
+    assert [list(link.refreshed()) for _ in range(3)] == [[], [ALL], []]
+    link.choose(A, flooding=False)
+    link.choose(A, flooding=True)
+    link.heard((A,), wanted=True)
+    assert [list(link.refreshed()) for _ in range(3)] == [[], [], []]
 
 
 def test_events_spare_refreshes_but_not_all() -> None:
