@@ -62,7 +62,7 @@ def test_a_row_tells_what_the_frame_is_about(frame: Frame, direction: str, peer:
 
 def test_a_row_is_of_what_went_on_the_air() -> None:
     """A brief or a piece of an event is a row of its own kind and size, and still names the event."""
-    event = EventFrame(1, 64, 0, 0, b"\x02", b"\x9a\xc4\x0a" + bytes(10) + bytes(3000))
+    event = EventFrame(1, 64, 0, 0, 0, b"\x02", b"\x9a\xc4\x0a" + bytes(10) + bytes(3000))
     brief = encode(Brief(1, 7, 1, b"payload"))
     row = frame_row(event, brief, "tx", 2, 1)
     assert row == FrameRow("tx", 2, "brief", TrafficClass.DATA, len(brief), peek_id(event.body), None, 1)
