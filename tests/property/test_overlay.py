@@ -2,10 +2,11 @@
 
 The bound for recovery, without further losses. Brokers know their own clients' interests; that is all there is to
 recover from. With the first period after the damage every broker sends again all that stands, so nothing is missing
-any more, what was hidden or merged wrongly included. What was received and is not sent by its neighbour misses that
-refresh and the next two; the third period drops it, and each broker withdraws at once what it had sent because of it.
-Merging may gather once more at each broker on the way. So all is right after RECOVERY_PERIODS and, with merging, a
-`merge_delay` per link of the longest path, which the tests keep below a period in all.
+any more, what was hidden or merged wrongly included (of hidden filters, LOOKED_AT on each link). What was received and
+is not sent by its neighbour misses that refresh and the next two; the third period drops it, and each broker withdraws
+at once what it had sent because of it. Merging may gather once more at each broker on the way. So all is right after
+RECOVERY_PERIODS and, with merging, a `merge_delay` per link of the longest path, which the tests keep below a period
+in all.
 
 With `auto` an interest in a whole class may be received and not sent, or sent and not received, and is refreshed by the
 events that it brings. Where none come it is sent again in the period after SILENCE others, and dropped after
@@ -191,9 +192,13 @@ def damage(tree: BrokerTree, case: Case, rng: Random) -> None:
                         forwarding.lost(interest)
         router.drain()  # none of this was said to anybody
         for forwarding in (router.plane(topic).forwarding(link) for topic in Topic for link in tree.neighbours[index]):
-            # Nor was this done by an algorithm's rules. Covering has what it sent in an index: that is no table.
-            if isinstance(forwarding.sent, dict) and not isinstance(forwarding, Covering) and rng.random() < 0.3:
-                forwarding.sent.pop(rng.choice([None, *forwarding.sent]), None)
+            # Nor was this done by an algorithm's rules.
+            for interest in [each for each in forwarding.sent if rng.random() < 0.3]:
+                if isinstance(forwarding, Covering):
+                    forwarding._sent.remove(interest)  # noqa: SLF001 - damage
+                    forwarding._hidden.add(interest)  # noqa: SLF001 - damage
+                elif isinstance(forwarding.sent, dict):
+                    del forwarding.sent[interest]
 
 
 def agreed(tree: BrokerTree) -> bool:

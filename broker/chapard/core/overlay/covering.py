@@ -1,11 +1,13 @@
 """Covering-based routing: what a filter already sent covers is not sent, and is withdrawn if it was (1.4.2, 2.5.3).
 
-When a sent filter goes, what it alone had hidden is sent.
+When a sent filter goes, what it alone had hidden is sent. In each period some of what is hidden is looked at once more,
+so that nothing stays hidden that no sent filter covers, whatever has happened to these tables.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
 from chapard.core.overlay.cover_index import CoverIndex
 from chapard.core.overlay.forwarding import Prompt
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from chapard.core.overlay.interest import Interest
+
+
+LOOKED_AT: Final = 64
+"""Hidden filters looked at in each period: a broker with more takes several periods for all of them."""
 
 
 class Covering(Prompt):
@@ -50,3 +56,17 @@ class Covering(Prompt):
             self._hidden.remove(each)
             self.gained(each)
         return Delta(tuple(each for each in bared if each in self._sent), (interest,))
+
+    def settle(self) -> Delta:
+        """What is hidden wrongly is sent. Those looked at go to the end of the line."""
+        looked_at = tuple(islice(self._hidden.members, LOOKED_AT))
+        bare = [each for each in looked_at if not self._sent.covers(each)]
+        for each in looked_at:
+            self._hidden.remove(each)
+            self._hidden.add(each)
+        gone: dict[Interest, None] = {}
+        for each in bare:
+            self._hidden.remove(each)
+            gone.update(dict.fromkeys(self.gained(each).gone))
+        new = tuple(each for each in bare if each in self._sent)
+        return Delta(new, tuple(each for each in gone if each not in bare))

@@ -8,7 +8,8 @@ advertisements, to the links over which an overlapping one was received.
 
 Links are taken to deliver what is sent over them, in order; every refresh makes good what they did not. From whatever
 tables, and without further losses, what is sent is right with the next period, and what was received and nobody sent is
-gone with the third (`MISSED_PERIODS` + 1), with everything that follows from it.
+gone with the third (`MISSED_PERIODS` + 1), with everything that follows from it. With more than `LOOKED_AT` hidden
+filters on a link covering takes longer, and with interests in whole classes `auto` does (`SILENT_PERIODS` + 1).
 """
 
 from __future__ import annotations

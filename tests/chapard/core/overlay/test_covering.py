@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from chapar.filter import Filter
-from chapard.core.overlay.covering import Covering
+from chapard.core.overlay.covering import LOOKED_AT, Covering
 from chapard.core.overlay.interest import NOTHING, Delta, Interest
 from strategies.matching import random_filter
 
@@ -50,6 +50,37 @@ def test_of_filters_that_mean_the_same_one_is_sent() -> None:
     assert covering.gained(FIVE) == Delta(new=(FIVE,))
     assert covering.gained(FIVE_TOO) == NOTHING
     assert covering.lost(FIVE) == Delta(new=(FIVE_TOO,), gone=(FIVE,))
+
+
+def hide(covering: Covering, *interests: Interest) -> None:
+    """Damage that no rule of the algorithm does: what was sent is taken for hidden."""
+    for each in interests:
+        covering._sent.remove(each)  # noqa: SLF001 - damage
+        covering._hidden.add(each)  # noqa: SLF001 - damage
+
+
+def test_what_is_hidden_wrongly_is_sent_again() -> None:
+    """The widest of it, in place of what it covers; what is hidden rightly stays so."""
+    covering = Covering()
+    for each in (ONE, TWO, OTHER):
+        covering.gained(each)
+    hide(covering, ONE, OTHER)
+    covering.gained(THREE)
+    assert covering.settle() == Delta(new=(ONE, OTHER), gone=(THREE,))
+    assert list(covering.sent) == [ONE, OTHER]
+    assert covering.settle() == NOTHING
+    assert len(covering) == 4
+
+
+def test_many_hidden_filters_are_looked_at_in_turn() -> None:
+    """All of them within their number divided by LOOKED_AT, rounded up."""
+    covering = Covering()
+    single = [Interest(Filter.parse(f"z = {number}")) for number in range(3 * LOOKED_AT - 5)]
+    for each in single:
+        covering.gained(each)
+    hide(covering, *single)
+    assert [len(covering.settle().new) for _ in range(4)] == [LOOKED_AT, LOOKED_AT, LOOKED_AT - 5, 0]
+    assert set(covering.sent) == set(single)
 
 
 def test_what_no_event_matches_is_never_sent() -> None:
