@@ -80,7 +80,7 @@ class Recorder:
         spool.append(values, times)
 
 
-def air_spool(rows: Iterable[AirRow], run: str) -> bytearray:
+def air_spool(rows: Iterable[AirRow], run: str, epoch_us: int) -> bytearray:
     """What the medium saw, packed."""
     buffer = bytearray(SMALLEST)
     spool = Spool(AIR, run, None, buffer, partial(_extend, buffer))
@@ -88,7 +88,7 @@ def air_spool(rows: Iterable[AirRow], run: str) -> bytearray:
         kinds = tuple(share.kind.lower() for share in row.frames)
         sizes = tuple(share.bytes for share in row.frames)
         spool.append(
-            (row.ts_us, row.sender, row.receivers, row.bytes, row.port, row.lost, kinds, sizes, row.source)
+            (epoch_us + row.ts_us, row.sender, row.receivers, row.bytes, row.port, row.lost, kinds, sizes, row.source)
         )  # fmt: skip
     return buffer
 
@@ -118,18 +118,18 @@ def write(trace: Trace, run: str, folder: Path) -> None:
     compact(folder)
 
 
-def write_air(trace: Trace, run: str, folder: Path) -> None:
-    """Write what the medium saw as a spool below `folder`. Raises OSError."""
+def write_air(trace: Trace, run: str, folder: Path, epoch: float = 0.0) -> None:
+    """Write what the medium saw as a spool below `folder`, in times that `epoch` is the zero of. Raises OSError."""
     (folder / FOLDER).mkdir(parents=True, exist_ok=True)
-    (folder / FOLDER / f"{AIR}{SUFFIX}").write_bytes(air_spool(trace.air, run))
+    (folder / FOLDER / f"{AIR}{SUFFIX}").write_bytes(air_spool(trace.air, run, round(epoch * MICRO)))
 
 
-def compact(folder: Path) -> None:
+def compact(folder: Path, epoch: float = 0.0) -> None:
     """Turn the spools below `folder` into Parquet, in a process of its own, instead of what was there of their runs.
 
-    Raises DatasetsError.
+    Times are counted from `epoch`. Raises DatasetsError.
     """
-    command = [sys.executable, *COMPACTOR, str(folder), "--replace"]
+    command = [sys.executable, *COMPACTOR, str(folder), "--replace", "--epoch-us", str(round(epoch * MICRO))]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own program
     if done.returncode:
         why = done.stderr.strip().rpartition("\n")[2] or f"ended with {done.returncode}"

@@ -19,7 +19,19 @@ from typing import TYPE_CHECKING, Any, Final
 from chapar.session import Subscribed
 from chapard import log
 from chapard.clients import ClientPort
-from chapard.core.effects import Answer, Drop, Loss, RoleRow, Save, SessionRow, Settle, Transmit
+from chapard.core.effects import (
+    Answer,
+    DeliveryRow,
+    Drop,
+    FrameRow,
+    Loss,
+    PublishRow,
+    RoleRow,
+    Save,
+    SessionRow,
+    Settle,
+    Transmit,
+)
 from chapard.ledger import Ledger
 from chapard.mesh import Mesh
 
@@ -64,7 +76,7 @@ class Driver:
         """Mistakes of the core since the start."""
         self._clock = clock
         self._disk = disk
-        self._record = recorder.record if recorder is not None else None
+        self._recorder = recorder
         self._loop = asyncio.get_running_loop()
         self._has_turn = False
         self._is_closed = False
@@ -113,13 +125,17 @@ class Driver:
         saves: list[Save] = []
         held: list[tuple[str, Message]] = []
         settle: Settle | None = None
-        record, now = self._record, self._clock()
+        now = self._clock()
+        record = self._recorder.at(now) if self._recorder is not None else None
         for effect in self.node.drain(now):
             if isinstance(effect, Answer):
                 if effect.after_save and not self._is_moot(effect.message):
                     held.append((effect.client, effect.message))
                 else:
                     self.clients.answer(effect.client, effect.message)
+            elif isinstance(effect, (DeliveryRow, PublishRow, FrameRow)):
+                if record is not None:
+                    record(effect)
             elif isinstance(effect, Transmit):
                 self.mesh.send(effect.to, effect.data)
             elif isinstance(effect, Save):
@@ -128,7 +144,7 @@ class Driver:
                 settle = effect
             else:
                 if record is not None:
-                    record(effect, now)
+                    record(effect)
                 if isinstance(effect, (SessionRow, RoleRow)):
                     self._note(effect)
                 elif isinstance(effect, (Loss, Drop)):

@@ -1,6 +1,6 @@
 """What a daemon records of itself: the rows of all datasets, in spools until somebody compacts them.
 
-A row costs well under a microsecond and is safe from the death of this process once `record` has returned. Nothing of
+A row costs well under a microsecond, and once it is written, the death of this process does not touch it. Nothing of
 recording may hurt the daemon: where the disk is full or refuses, nothing is recorded until it takes something again,
 which is tried now and then and told once, and how many rows are missing is recorded afterwards. Beyond its budget the
 oldest files go, which is recorded too.
@@ -17,12 +17,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from chapard import log
+from chapard.core.hotspool import HOT
 from chapard.core.records import OF_A_NODE, VERSION, rows_of
 from chapard.core.spool import SUFFIX, rows_in
 from chapard.spoolfile import FullSpoolError, SpoolFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from chapard.core.effects import Effect
@@ -69,6 +70,8 @@ class Recorder:
         self._first: set[SpoolFile] = set()
         """Spools that are kept without a row too: that nothing happened is worth knowing once."""
         self._missed: Counter[str] = Counter()
+        self._adders: dict[type, Callable[[Any, int], None]] = {}
+        self._now, self._ts_us = now, _us(now)
         self._tried = now
         self._last_name = 0
         self._begin_all(now)
@@ -79,13 +82,22 @@ class Recorder:
         text = json.dumps(settings, separators=(",", ":"))
         self._add("runs", (_us(now), VERSION, PROGRAM, self._settings.world, text), 1, now)
 
-    def record(self, effect: Effect, now: float) -> None:
-        """Take note of an effect, if it is one that is recorded."""
-        for dataset, values, times in rows_of(effect, self._node, int(now * MICRO)):
+    def at(self, now: float) -> Callable[[Effect], None]:
+        """What takes note of effects that are drained now, of those that are recorded."""
+        self._now, self._ts_us = now, int(now * MICRO)
+        return self._record
+
+    def _record(self, effect: Effect) -> None:
+        adder = self._adders.get(type(effect))
+        if adder is not None:
             try:
-                self._files[dataset].append(values, times)
-            except (KeyError, FullSpoolError, OSError):
-                self._add(dataset, values, times, now)
+                adder(effect, self._ts_us)
+            except (FullSpoolError, OSError):  # the row is not there
+                pass
+            else:
+                return
+        for dataset, values, times in rows_of(effect, self._node, self._ts_us):
+            self._add(dataset, values, times, self._now)
 
     def look(self, now: float) -> None:
         """Begin afresh what is old, keep to the budget, try a disk again that refused: to be called now and then."""
@@ -138,12 +150,16 @@ class Recorder:
         self._last_name = max(self._last_name + 1, _us(now))
         path = self.folder / FOLDER / f"{self._last_name:016d}-{self._node}-{dataset}{SUFFIX}"
         settings = self._settings
-        self._files[dataset] = SpoolFile(path, dataset, settings.run, self._node, settings.rotate_bytes)
+        file = self._files[dataset] = SpoolFile(path, dataset, settings.run, self._node, settings.rotate_bytes)
         self._began[dataset] = now
+        if file.adder is not None:
+            self._adders[HOT[dataset][0]] = file.adder
 
     def _end(self, dataset: str) -> None:
         file = self._files.pop(dataset)
         del self._began[dataset]
+        if file.adder is not None:
+            del self._adders[HOT[dataset][0]]
         is_kept = file.rows > 0 or file in self._first
         self._first.discard(file)
         file.close(keep=is_kept)

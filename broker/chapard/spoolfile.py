@@ -13,6 +13,7 @@ from contextlib import suppress
 from mmap import mmap
 from typing import TYPE_CHECKING, Final
 
+from chapard.core.hotspool import HOT
 from chapard.core.spool import Spool
 
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ class SpoolFile:
             path.unlink(missing_ok=True)
             os.close(self._descriptor)
             raise
+        hot = HOT.get(dataset)
+        self.adder = hot[1](self._spool) if hot is not None else None
+        """Adds rows of the effect of this dataset, if it has a quick way."""
         self.append = self._spool.append
         """Add a row, as `Spool.append` does. Raises FullSpoolError when this file has reached its limit."""
 

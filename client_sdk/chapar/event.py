@@ -56,6 +56,9 @@ _HEAD_START: Final = bytes((0x90 | _BODY_FIELDS - 1,))
 """How a head begins: an array of all fields but the payload, which is the last."""
 _NO_PAYLOAD: Final = b"\xc4\x00"
 _SEQUENCE: Final = struct.Struct(">I")
+_SEQUENCE_AT: Final = EVENT_ID_BYTES - _SEQUENCE.size
+_ID: Final = slice(len(_BODY_START), len(_BODY_START) + EVENT_ID_BYTES)
+"""Of an encoded event."""
 """The end of an id, which alone differs between the events of a run."""
 _BIN8_LIMIT: Final = 256
 """Bytes of a payload whose length no longer fits into one byte."""
@@ -66,6 +69,7 @@ _DELIVERIES: Final = tuple(Delivery)
 _pack = msgpack.Packer().pack
 _unpack = msgpack.unpackb
 _pack_sequence = _SEQUENCE.pack
+_unpack_sequence = _SEQUENCE.unpack_from
 _new = tuple.__new__
 
 
@@ -78,6 +82,14 @@ def peek_id(body: bytes) -> EventId:
     if body[3] >= ORIGIN_LIMIT:
         raise WireError(WireReason.RANGE, "origin of event id")
     return EventId(body[3 : 3 + EVENT_ID_BYTES])
+
+
+def run_of(bodies: Sequence[bytes]) -> EventId | None:
+    """The first id of encoded events in the order of their publication; None unless they all follow each other."""
+    first, last = bodies[0][_ID], bodies[-1][_ID]
+    steps = _unpack_sequence(last, _SEQUENCE_AT)[0] - _unpack_sequence(first, _SEQUENCE_AT)[0]
+    is_run = steps == len(bodies) - 1 and last[:_SEQUENCE_AT] == first[:_SEQUENCE_AT]
+    return EventId(first) if is_run else None
 
 
 def stamp_run(head: bytes, first: EventId, payloads: Sequence[bytes]) -> list[bytes]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -49,6 +50,8 @@ HEAD_START: Final = 0.3
 """Seconds from the word to begin until time 0, for the word to reach everyone."""
 HUB: Final = 0
 """No node: where the medium drops what comes too fast for it."""
+AIR_PATIENCE: Final = 0.25
+"""Seconds for what daemons have sent to be on the air, in the end."""
 END_PATIENCE: Final = 60.0
 """Seconds for the end of everything once the scenario is over."""
 
@@ -88,6 +91,10 @@ class Lab:
         self.trace = Trace()
         self.progress = Progress(nodes=len(scenario.nodes), duration=scenario.duration)
         self.folder = Path(SCRATCH, "chapar-lab")
+        self.recorded = self.folder / "recorded"
+        """What the daemons had recorded when the run was over."""
+        self.epoch = 0.0
+        """When the run started, as the daemons' clocks have it."""
         self.clock: WallClock
         self.ground: Ground
         self._file = file
@@ -135,6 +142,8 @@ class Lab:
     async def close(self) -> None:
         """End whatever still runs."""
         self._tell_phase("stopping")
+        for node in self.nodes.values():
+            node.thaw()
         await asyncio.gather(*(node.end() for node in self.nodes.values()))
         await self._air.end()
 
@@ -181,6 +190,7 @@ class Lab:
     async def _play(self) -> None:
         loop = asyncio.get_running_loop()
         start = loop.time() + HEAD_START
+        self.epoch = time.time() - time.monotonic() + start
         self._air.start(start)
         self.clock.restart(start)
         self.trace.nodes += [NodeChange(0.0, index, up=True, disk=True) for index in self._watches]
@@ -214,11 +224,22 @@ class Lab:
         found = await asyncio.gather(*(watch.snapshot(self.trace.end) for watch in self._watches.values()))
         self.trace.snapshots += [each for each in found if each is not None]
         await asyncio.gather(*(node.rest() for node in self.nodes.values()))
-        await self._air.end()
+        await self._end_air()
         if self._air.missed:
             self.trace.drops[HUB, "medium_overrun"] = self._air.missed
         self._enter_air()
         in_order(self.trace)
+
+    async def _end_air(self) -> None:
+        """The daemons stand still meanwhile, so that what they have recorded of the air is all that was on it."""
+        for node in self.nodes.values():
+            node.freeze()
+        await asyncio.sleep(AIR_PATIENCE)
+        await self._air.end()
+        self.recorded.mkdir()
+        for node in self.nodes.values():
+            node.collect(self.recorded)
+            node.thaw()
 
     def _enter_air(self) -> None:
         """Take what was on the air into the trace, and what it carried after each cut had healed."""

@@ -37,6 +37,9 @@ START_PATIENCE: Final = 60.0
 MEGABYTE: Final = 1 << 20
 DISK_MEGABYTES: Final = 64
 """Of each node's state directory, which is a disk of its own."""
+SPOOL_BYTES: Final = 32 * MEGABYTE
+RECORD_BYTES: Final = 1024 * MEGABYTE
+"""Of what one node records: nothing of a run is removed."""
 BALLAST: Final = "ballast"
 """The file that fills it."""
 LINE_LIMIT: Final = 1 << 20
@@ -67,6 +70,8 @@ class Node:
         self.network = network
         self.folder = folder
         self._around = around
+        self.record = folder / "record"
+        """What its daemon records."""
         self._state = folder / "state"
         self._state.mkdir(parents=True)
         beside = ways.routing_command(around.scenario, folder, chapard=chapard)
@@ -87,12 +92,19 @@ class Node:
             f'node.prefixes=["{PREFIX}"]',
             f'mesh.interfaces=["{RADIO}"]',
             f"node.state_dir={self._state}",
+            *(f"record.{each}" for each in self._recording()),
             *ways.daemon_settings(self._around.scenario.routes, self.folder),
             *_protocol(self._around.scenario),
         ]
         # No file: that of this machine's own daemon is not for the nodes of a lab.
         options = ["--config", os.devnull, *(part for each in settings for part in ("--set", each))]
         return [ways.command("chapard"), *options]
+
+    def _recording(self) -> list[str]:
+        """Everything is recorded, beside the state: a full disk is a fault of the node, not of the lab."""
+        run = json.dumps(self._around.scenario.name)
+        settings = ["enabled=true", f"dir={self.record}", f"run={run}", "world=lab", "compact=false"]
+        return [*settings, f"rotate_bytes={SPOOL_BYTES}", f"budget_bytes={RECORD_BYTES}"]
 
     def _applications(self) -> Program:
         around = self._around
@@ -157,6 +169,21 @@ class Node:
         self._orders.close()
         await self._reading
         await self._stage.ended()
+
+    def freeze(self) -> None:
+        """Have its daemon do and say nothing more, until it is `thawed`."""
+        if self.daemon is not None and self.daemon.is_up:
+            self.daemon.signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Have its daemon go on, unless a fault has it hang."""
+        if self.daemon is not None and self.daemon.is_up and not self._is_paused:
+            self.daemon.signal(signal.SIGCONT)
+
+    def collect(self, folder: Path) -> None:
+        """Copy what its daemon has recorded, which is complete while it stands still."""
+        for spool in (self.record / "spool").glob("*"):
+            shutil.copyfile(spool, folder / spool.name)
 
     async def end(self) -> None:
         """End everything that runs here."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from chapar_lab.drawing import as_svg
 from chapar_lab.ways import as_judged
 from chapar_sim.checkers import check
-from chapar_sim.datasets import compact, write_air
+from chapar_sim.datasets import FOLDER, compact, write_air
 from chapar_sim.outcome import outcomes
 from chapar_sim.summary import as_text, summarise
 
@@ -48,8 +48,9 @@ def write(lab: Lab, figures: Figures, picture: Picture, folder: Path) -> None:
     (folder / "result.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     (folder / "topology.svg").write_text(as_svg(picture), encoding="utf-8")
     copy_logs(lab, folder)
-    write_air(lab.trace, lab.scenario.name, folder)
-    compact(folder)
+    shutil.copytree(lab.recorded, folder / FOLDER, dirs_exist_ok=True)
+    write_air(lab.trace, lab.scenario.name, folder, lab.epoch)
+    compact(folder, lab.epoch)
 
 
 def copy_logs(lab: Lab, folder: Path) -> None:

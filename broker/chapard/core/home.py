@@ -40,6 +40,7 @@ from chapard.core.store import saved_under
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from random import Random
 
     from chapar.filter import Filter
@@ -255,11 +256,12 @@ class Home:
         if head.event.delivery is Delivery.REALTIME:
             self._sequence += len(payloads)
             bodies = stamp_run(head.encoded, first, payloads)
-            self._record(session, head.event, bodies)
+            sizes = set(map(len, bodies))
+            self._record(session, head.event, bodies, sizes)
             deadline = now + self._config.publish_patience
             self._outgoing(Publication(head.event, bodies, deadline, self._behind(len(bodies))))
             if self._concerns_us(head.event):
-                self._serve_run(head.event, bodies, now)
+                self._serve_run(head.event, bodies, max(sizes), now)
             self.sessions.accepted(session, number, first, len(bodies), after_save=False)
         else:
             bodies = [self._memorise(session, head, payload, now) for payload in payloads]
@@ -271,9 +273,9 @@ class Home:
         distance = self._sequence - count + 1 - before
         return distance if before and distance <= FARTHEST else 0
 
-    def _serve_run(self, event: Event, bodies: Sequence[bytes], now: float) -> None:
+    def _serve_run(self, event: Event, bodies: Sequence[bytes], largest: int, now: float) -> None:
         """Give real-time events to our clients, in runs that fill a datagram each: cut once, not for each client."""
-        most = max(1, CLIENT_MTU // (max(map(len, bodies)) + DELIVERY_OVERHEAD) - 1)
+        most = max(1, CLIENT_MTU // (largest + DELIVERY_OVERHEAD) - 1)
         for start in range(0, len(bodies), most):
             self.take(Incoming(event, bodies[start : start + most], inf, 0, "realtime"), now)
 
@@ -284,7 +286,7 @@ class Home:
         id_ = event_id(self._station.index, self._station.incarnation, self._sequence)
         event = head.event.with_payload(payload).accepted(id=id_, chain=self._chain)
         body = event.encode()
-        self._record(session, event, (body,))
+        self._record(session, event, (body,), {len(body)})
         self._memorised.publish(event, body, now)
         if self._concerns_us(event):
             self._serve_here(event, body, now)
@@ -311,13 +313,13 @@ class Home:
         self.waiting = len(self._unsaved)
         return drained
 
-    def _record(self, session: Session, event: Event, bodies: Sequence[bytes]) -> None:
-        """Count the events of a run, and have them recorded: one row for all that are of one size."""
+    def _record(self, session: Session, event: Event, bodies: Sequence[bytes], sizes: AbstractSet[int]) -> None:
+        """Count the events of a run, and have them recorded: in one row if they have one size."""
         self._outlet.published += len(bodies)
         if not self._config.record:
             return
         client, delivery, lifetime_ms = session.client, event.delivery.label, event.lifetime_ms
-        runs = [bodies] if len(set(map(len, bodies))) == 1 else [list(each) for _, each in groupby(bodies, len)]
+        runs = [bodies] if len(sizes) == 1 else [list(each) for _, each in groupby(bodies, len)]
         for run in runs:
             first = peek_id(run[0])
             row = PublishRow(client, first, delivery, lifetime_ms, len(run[0]), event.subject, len(run))

@@ -20,7 +20,7 @@ from collections import deque
 from math import inf
 from typing import TYPE_CHECKING
 
-from chapar.event import EventId, later, origin_of, peek_id
+from chapar.event import EventId, later, origin_of, peek_id, run_of
 from chapar.limits import CLIENT_MTU, MAX_CLIENT_NAME
 from chapar.session import PUBLISH_WINDOW, Acknowledge, Closed, Deliver, Goodbye, Opened, Receipt, Refused, Subscribed
 from chapard.core.config import QueuePolicy
@@ -51,6 +51,7 @@ RETURN_TIME = 60.0
 """Seconds for which a session that is not to last outlives a client that fell silent, or a restart of the daemon."""
 SAVE_DELAY = 1.0
 """Seconds until it is saved which real-time events were given last."""
+_new = tuple.__new__
 
 
 class Sessions:
@@ -562,11 +563,12 @@ class Sessions:
         self._outlet.emit(SessionRow(session.client, state, session.events))
 
     def _record(self, session: Session, waiting: Waiting, now: float) -> None:
-        queued_us = round(1e6 * (now - waiting.since))
-        bodies, client, hops, via = waiting.bodies, session.client, waiting.hops, waiting.via
-        first, times = peek_id(bodies[0]), len(bodies)
-        if times == 1 or peek_id(bodies[-1]) == later(first, times - 1):
-            self._outlet.emit(DeliveryRow(client, first, origin_of(first), hops, via, queued_us, times))
+        _, bodies, _, _, hops, via, since = waiting
+        client, queued_us = session.client, int(1e6 * (now - since) + 0.5)
+        first = run_of(bodies)
+        if first is not None:
+            fields = (client, first, first[0] << 8 | first[1], hops, via, queued_us, len(bodies))
+            self._outlet.emit(_new(DeliveryRow, fields))  # at half the cost of a call
             return
         for event_id in map(peek_id, bodies):
             self._outlet.emit(DeliveryRow(client, event_id, origin_of(event_id), hops, via, queued_us))

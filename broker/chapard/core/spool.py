@@ -84,12 +84,12 @@ class Spool:
         self.dataset = dataset
         self.rows = 0
         record = record_of(dataset)
-        self._pack_into = record.pack_into
-        self._size = record.size
-        self._buffer = buffer
-        self._room = len(buffer)
+        self.pack_into = record.pack_into
+        self.size = record.size
+        self.buffer = buffer
+        self.room = len(buffer)
         self._grow = grow
-        self._numbers: dict[object, int] = {}
+        self.numbers: dict[object, int] = {}
         self._entries = 0
         self._entry_places = tuple(place for place, column in enumerate(columns) if column.type not in _CODES)
         self._nullable = []
@@ -112,7 +112,7 @@ class Spool:
         `times`, in a dataset with runs: it stands for so many rows, whose event ids count up.
         """
         fields = [*values]
-        numbers = self._numbers
+        numbers = self.numbers
         for place in self._entry_places:
             value = fields[place]
             if value is not None:
@@ -126,15 +126,15 @@ class Spool:
                 mark |= bit
                 fields[place] = empty
         at = self.used
-        end = at + self._size
-        if end > self._room:
+        end = at + self.size
+        if end > self.room:
             self._make_room(end)
         if self._has_runs:
             fields.append(times)
         try:
-            self._pack_into(self._buffer, at, *fields, mark)
+            self.pack_into(self.buffer, at, *fields, mark)
         except StructError:
-            self._pack_into(self._buffer, at, *self._clamped(fields), mark)
+            self.pack_into(self.buffer, at, *self._clamped(fields), mark)
         self.used = end
         self.rows += times
 
@@ -146,11 +146,11 @@ class Spool:
 
     def _number(self, value: Any) -> int:
         """The number of an entry, which is added if it is new."""
-        number = self._numbers.get(value)
+        number = self.numbers.get(value)
         if number is not None:
             return number
         self._add(self._encoded(value))
-        number = self._numbers[value] = self._entries
+        number = self.numbers[value] = self._entries
         self._entries += 1
         return number
 
@@ -165,22 +165,22 @@ class Spool:
         return pack(f"<{len(value)}i", *value)
 
     def _add(self, data: bytes) -> None:
-        room = self._size - 1
+        room = self.size - 1
         data = _LENGTH.pack(len(data)) + data
         parts = [data[at : at + room] for at in range(0, len(data), room)]
         at = self.used
-        end = at + len(parts) * self._size
+        end = at + len(parts) * self.size
         self._make_room(end)
         for place, part in enumerate(parts):
-            self._buffer[at : at + len(part)] = part
-            self._buffer[at + room] = MORE if place else ENTRY
-            at += self._size
+            self.buffer[at : at + len(part)] = part
+            self.buffer[at + room] = MORE if place else ENTRY
+            at += self.size
         self.used = end
 
     def _make_room(self, end: int) -> None:
-        if end > self._room:
+        if end > self.room:
             self._grow(end)
-            self._room = len(self._buffer)
+            self.room = len(self.buffer)
 
 
 def _clamped(value: Any, type_: str) -> Any:
