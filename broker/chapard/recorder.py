@@ -138,13 +138,16 @@ class Recorder:
         self._end(dataset)
         self._begin(dataset, now)
 
-    def _begin_all(self, now: float) -> None:
+    def _begin_all(self, now: float) -> bool:
+        """Begin a spool of each dataset; whether the disk took them."""
         try:
             (self.folder / FOLDER).mkdir(parents=True, exist_ok=True)
             for dataset in self._datasets:
                 self._begin(dataset, now)
         except OSError as error:
             self._refused(error, now)
+            return False
+        return True
 
     def _begin(self, dataset: str, now: float) -> None:
         self._last_name = max(self._last_name + 1, _us(now))
@@ -176,12 +179,11 @@ class Recorder:
         self.fault, self._tried = str(error.strerror), now
 
     def _try_again(self, now: float) -> None:
-        was, self.fault = self.fault, None
-        self._begin_all(now)
-        if self.fault is not None:
+        if not self._begin_all(now):
             return
         missed, self._missed = self._missed, Counter()
-        log.event(_log, logging.INFO, "recording again", after=was, missed=missed.total())
+        log.event(_log, logging.INFO, "recording again", after=self.fault, missed=missed.total())
+        self.fault = None
         for dataset, rows in sorted(missed.items()):
             self._add("removals", (_us(now), dataset, rows, 0), 1, now)
 

@@ -44,7 +44,7 @@ def text_of(figures: Figures) -> str:
 
 
 def write(lab: Lab, figures: Figures, picture: Picture, folder: Path) -> None:
-    """`result.json`, the the datasets, a drawing, and the logs of all programs. Raises OSError, DatasetsError."""
+    """`result.json`, the datasets, a drawing, and the logs of all programs. Raises OSError, DatasetsError."""
     (folder / "result.json").write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
     (folder / "topology.svg").write_text(as_svg(picture), encoding="utf-8")
     copy_logs(lab, folder)

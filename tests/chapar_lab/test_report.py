@@ -7,11 +7,14 @@ import json
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
+
 from chapar_lab.drawing import Picture
 from chapar_lab.lab import Progress
 from chapar_lab.report import copy_logs, figures_of, text_of, write
 from chapar_sim.scenario import Scenario
 from chapar_sim.world import World
+from chapard.core.spool import Spool
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +44,13 @@ def played() -> Trace:
 def lab(folder: Path | None = None, trace: Trace | None = None, **progress: Any) -> Any:
     scenario = Scenario.from_dict(DATA)
     return SimpleNamespace(
-        scenario=scenario, seed=7, trace=trace or played(), progress=Progress(**progress), folder=folder
+        scenario=scenario,
+        seed=7,
+        trace=trace or played(),
+        progress=Progress(**progress),
+        folder=folder,
+        recorded=folder / "recorded" if folder is not None else None,
+        epoch=1_700_000_000.0,
     )
 
 
@@ -78,21 +87,27 @@ def test_the_text_says_where_it_comes_from() -> None:
 
 
 def test_everything_is_written(tmp_path: Path) -> None:
-    """The result, the drawing, datasets that have rows, and the logs of all programs by node."""
+    """The result, the drawing, the datasets with times from the start of the run, and the logs of all programs."""
     run, out = tmp_path / "run", tmp_path / "out"
     out.mkdir()
     for name in ("medium.log", "1/chapard.log", "2/chapard.log", "2/state/journal"):
         (run / name).parent.mkdir(parents=True, exist_ok=True)
         (run / name).write_text(name, encoding="utf-8")
     found = lab(run)
+    found.recorded.mkdir()
+    buffer = bytearray(4096)
+    Spool("roles", "two", 1, buffer, lambda _: None).append((1_700_000_000_000_007, "broker", "alone"))
+    (found.recorded / "1-roles.spool").write_bytes(buffer)
     write(found, figures_of(found), PICTURE, out)
     assert json.loads((out / "result.json").read_text(encoding="utf-8")) == figures_of(found)
     assert (out / "topology.svg").read_text(encoding="utf-8").startswith("<svg ")
     logs = {str(each.relative_to(out / "logs")): each.read_text(encoding="utf-8") for each in out.rglob("*.log")}
     assert logs == {name: name for name in ("medium.log", "1/chapard.log", "2/chapard.log")}
-    tables = [each for each in out.iterdir() if each.name not in {"result.json", "topology.svg", "logs"}]
-    assert tables
-    assert all(any(each.rglob("*.json*")) if each.is_dir() else each.stat().st_size for each in tables)
+    assert {each.name for each in out.iterdir()} == {"result.json", "topology.svg", "logs", "air", "roles"}
+    air = pq.read_table(out / "air")["ts_us"].to_pylist()
+    assert air == [row.ts_us for row in found.trace.air]
+    here = {"run": "two", "node": 1}
+    assert pq.read_table(out / "roles").to_pylist() == [{"ts_us": 7, "role": "broker", "reason": "alone", **here}]
 
 
 def test_logs_of_a_run_that_never_began_are_none(tmp_path: Path) -> None:

@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import pyarrow.parquet as pq
 import pytest
 
 from chapar_lab import ways
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 COMMAND: Final = str(Path(sys.executable).parent / "chapar-lab")
 PATIENCE: Final = 180.0
 """Seconds for a run on a busy machine; none lasts longer than two thirds of them."""
+MESH_PORT: Final = 7701
 LOOK_EVERY: Final = 0.25
 BRISK: Final = '[routes]\nsource = "olsr"\nhello_interval = 0.5\ntc_interval = 1.0\n'
 """Agents that find each other in seconds."""
@@ -98,6 +101,26 @@ def kept(folder: Path, scenario: str | Path, *options: str) -> Done:
     assert done.figures["duplicates"] == 0
     assert done.code == 0, done.said
     return done
+
+
+def told_of_the_air(folder: Path) -> tuple[Counter[tuple[int, str]], Counter[tuple[int, str]]]:
+    """Bytes by node and kind of frame: what the daemons recorded that they sent, and what the medium saw of them."""
+    told: Counter[tuple[int, str]] = Counter()
+    for row in pq.read_table(folder / "out" / "frames").to_pylist():
+        if row["direction"] == "tx":
+            told[row["node"], row["kind"]] += row["bytes"]
+    seen: Counter[tuple[int, str]] = Counter()
+    for row in pq.read_table(folder / "out" / "air").to_pylist():
+        if row["port"] == MESH_PORT and row["sender"] == row["source"]:
+            for kind, size in zip(row["kinds"], row["kind_bytes"], strict=True):
+                seen[row["sender"], kind] += size
+    return told, seen
+
+
+def recorded(folder: Path, dataset: str) -> list[dict[str, Any]]:
+    """The rows of a dataset of a run."""
+    rows: list[dict[str, Any]] = pq.read_table(folder / "out" / dataset).to_pylist()
+    return rows
 
 
 class Up:

@@ -59,7 +59,10 @@ subscribe = [{{ filter = 'subject = "sample"' }}]
 
 
 def test_a_grid_costs_the_least_it_can_and_as_much_as_in_the_simulator(tmp_path: Path) -> None:
-    """The same file in both worlds: the same events reach the same clients, over as many transmissions."""
+    """The same file in both worlds: the same events reach the same clients, over as many transmissions.
+
+    And what the daemons record of themselves is, to the byte, what the medium saw and clients got.
+    """
     done = labs.kept(tmp_path, grid(3))
     cost = done.figures["cost"]
     assert len(done.events) == EVENTS
@@ -67,6 +70,15 @@ def test_a_grid_costs_the_least_it_can_and_as_much_as_in_the_simulator(tmp_path:
     assert cost["transmissions"] == cost["fewest_unicast"] == UNICAST[9]
     assert cost["bytes"] <= MOST_BYTES, done.figures["air"]["by_kind"]
     assert cost["idle_bytes"] <= MOST_IDLE
+
+    told, seen = labs.told_of_the_air(tmp_path)
+    assert told == seen
+    got = {(each["id"], who) for each in done.events for who in each["got"]}
+    rows = labs.recorded(tmp_path, "deliveries")
+    assert {(".".join(map(str, split_id(row["event_id"]))), row["client"]) for row in rows} == got
+    assert len(rows) == len(got)
+    runs = labs.recorded(tmp_path, "runs")
+    assert [(row["world"], row["ts_us"] < 0) for row in runs] == [("lab", True)] * 9
 
     scenario = load(tmp_path / "scenario.toml")
     trace = World(scenario).run()

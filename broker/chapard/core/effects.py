@@ -8,7 +8,7 @@ dropped silently: whatever does not reach its goal is a `Loss` (an event that so
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from chapar.event import EventId
@@ -116,6 +116,9 @@ class Drop(NamedTuple):
 
 # Rows of the datasets (the driver adds time, run and node)
 
+FilterKey: TypeAlias = bytes
+"""A filter's id. (`bytes` is the name of a column.)"""
+
 
 class FrameRow(NamedTuple):
     direction: str
@@ -124,7 +127,7 @@ class FrameRow(NamedTuple):
     traffic_class: TrafficClass
     bytes: int
     event_id: EventId | None
-    filter_id: bytes | None
+    filter_id: FilterKey | None
     retry: int
 
 
