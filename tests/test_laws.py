@@ -106,7 +106,11 @@ COMMAND_LINES = {
 # This re-exports the public names of pure modules and drivers alike, and does nothing itself.
 FACADES = {"chapar": "the public names of the SDK"}
 # Here the real daemon meets the world that the core is told of, and the lab's medium the time in which frames travel.
-CLOCKS = {"chapard.clock": "the daemon's clock", "chapar_lab.medium": "carries frames in real time"}
+CLOCKS = {
+    "chapard.clock": "the daemon's clock",
+    "chapar_lab.lab": "when a run began, by the clock of its daemons",
+    "chapar_lab.medium": "carries frames in real time",
+}
 CHANCE = {"chapard.daemon": "the seed of a daemon's core: nobody shall foresee it"}
 # These judge the core, so nothing of it runs in them.
 CHECKERS = tuple(f"chapar_sim.{name}" for name in ("checkers", "tablecheck", "oracle", "history", "spells", "case"))

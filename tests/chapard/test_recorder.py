@@ -213,7 +213,7 @@ def test_a_full_disk_stops_the_recording_and_nothing_else(
     assert [each.message for each in caplog.records] == ["nothing is recorded: the disk refuses; all else goes on"]
     mine.look(NOW + 4 * RETRY_AFTER)
     assert caplog.records[-1].message == "recording again"
-    assert mine.fault is None
+    assert not mine.fault
     mine.at(NOW + 5 * RETRY_AFTER)(FRAME)
     mine.close()
     kept = len(rows(tmp_path, "frames"))

@@ -8,9 +8,11 @@ from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING, Final
 
+import pyarrow.parquet as pq
 import pytest
 
 import chapar
+from chapar_audit.compact import compact
 from e2e.daemons import alone, network, write_links
 
 if TYPE_CHECKING:
@@ -42,6 +44,8 @@ class Run:
         self.kills = 0
         self.steady: list[int] = []
         self.nomad: list[int] = []
+        self.accepted: list[bytes] = []
+        """The ids of all events, from the daemon's receipts."""
         self.visits = 0
         """How often the nomad was connected."""
         self._rng = Random(seed)
@@ -66,12 +70,12 @@ class Run:
             payload = number.to_bytes(2, "big")
             under_way.append(await client.publish(subject="count", payload=payload, persistent=True))
             if len(under_way) >= UNDER_WAY:
-                await under_way.popleft()
+                self.accepted.append(await under_way.popleft())
             if self._moments and number >= self._moments[0]:
                 self._moments.popleft()
                 self._due.release()
         for receipt in under_way:
-            await receipt
+            self.accepted.append(await receipt)
 
     async def _kill(self) -> None:
         """Kill the daemon when its moment has come, some milliseconds later, and start it again."""
@@ -127,8 +131,11 @@ def test_kill_at_random_moments(seed: str, tmp_path: Path) -> None:
     client stays, and one that is OFF half of the time and comes back as a new client of the same name.
 
     The second seed kills at the very first event, when a subscription had been confirmed that was not on the disk yet.
+    What was recorded in all these lives is there as well, each row once.
     """
-    with alone(tmp_path, "log.level=warning") as daemon:
+    records = tmp_path / "records"
+    recording = ("record.enabled=true", f"record.dir={records}", "record.rotate_bytes=65536")
+    with alone(tmp_path, "log.level=warning", *recording) as daemon:
 
         async def play() -> Run:
             run = Run(daemon, seed)
@@ -142,6 +149,15 @@ def test_kill_at_random_moments(seed: str, tmp_path: Path) -> None:
         assert run.steady == list(range(EVENTS))
         assert run.nomad == list(range(EVENTS))
         assert daemon.faults() == []
+    compact(records)  # what the end had no time for
+    published = pq.read_table(records / "publishes")["event_id"].to_pylist()
+    assert set(run.accepted) <= set(published)
+    assert len(set(published)) == len(published)
+    delivered = pq.read_table(records / "deliveries").select(["client", "event_id"]).to_pylist()
+    assert {(row["client"], row["event_id"]) for row in delivered} >= {
+        (client, event_id) for client in ("steady", "nomad") for event_id in run.accepted
+    }
+    assert pq.read_table(records / "runs").num_rows == KILLS + 1
 
 
 # Two nodes
