@@ -25,7 +25,7 @@ SUFFIX: Final = ".spool"
 TIMES_OF_DAY: Final = frozenset({"ts_us", "published_us"})
 """Columns that are points in time; the other times are lengths."""
 _DTYPES: Final[Mapping[str, str]] = {"i64": "<i8", "i32": "<i4", "i16": "<i2", "event_id": f"V{EVENT_ID_BYTES}"}
-_TIMES, _MARK = " times", " mark"
+_TIMES, _CLIENTS, _MARK = " times", " clients", " mark"
 _ENTRY_DTYPE: Final = "<u4"
 _ARROW: Final[Mapping[str, Any]] = {
     "i64": pa.int64(),
@@ -54,7 +54,7 @@ class About(NamedTuple):
     begin: int
     """Where the slots begin."""
     has_runs: bool
-    """A record may stand for several rows, whose event ids count up."""
+    """A record may stand for several events, whose ids count up, and for several clients."""
 
 
 def arrow_schema(dataset: str) -> pa.Schema:
@@ -100,7 +100,7 @@ def table_of(data: bytes | memoryview, epoch_us: int = 0) -> tuple[About, pa.Tab
     entries = _entries(slots, marks)
     rows = np.frombuffer(data, _dtype(found.dataset, has_runs=found.has_runs), count, found.begin)[is_row]
     if found.has_runs:
-        rows = _unrolled(rows)
+        rows = _unrolled(rows, entries)
     marks = rows[_MARK]
     arrays, bit = [], WHOLE
     for name, kind, nullable in DATASETS[found.dataset]:
@@ -117,20 +117,29 @@ def table_of(data: bytes | memoryview, epoch_us: int = 0) -> tuple[About, pa.Tab
 
 def _dtype(dataset: str, *, has_runs: bool) -> np.dtype[Any]:
     columns = [(column.name, _DTYPES.get(column.type, _ENTRY_DTYPE)) for column in DATASETS[dataset]]
-    return np.dtype([*columns, *([(_TIMES, "<u2")] if has_runs else []), (_MARK, "u1")])
+    runs = [(_TIMES, "<u2"), (_CLIENTS, "<u2")] if has_runs else []
+    return np.dtype([*columns, *runs, (_MARK, "u1")])
 
 
-def _unrolled(records: NDArray[Any]) -> NDArray[Any]:
-    """Each record as often as it says, the ids of its events counting up."""
-    times = records[_TIMES].astype(np.int64)
-    if (times == 1).all():
+def _unrolled(records: NDArray[Any], entries: Sequence[bytes]) -> NDArray[Any]:
+    """A row for each event and client that the records stand for: of each client, the events in order."""
+    times, clients = records[_TIMES].astype(np.int64), records[_CLIENTS].astype(np.int64)
+    total = times * clients
+    if (total == 1).all():
         return records
-    rows = np.repeat(records, times)
-    place_in_run = np.arange(len(rows)) - np.repeat(np.cumsum(times) - times, times)
+    rows = np.repeat(records, total)
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(total) - total, total)
+    event, client = place % rows[_TIMES], place // rows[_TIMES]
     ids = np.frombuffer(rows["event_id"].tobytes(), np.uint8).reshape(len(rows), EVENT_ID_BYTES).copy()
-    sequences = ids[:, -4:].copy().view(">u4").reshape(-1).astype(np.int64) + place_in_run
+    sequences = ids[:, -4:].copy().view(">u4").reshape(-1).astype(np.int64) + event
     ids[:, -4:] = sequences.astype(">u4").view(np.uint8).reshape(len(rows), 4)
     rows["event_id"] = ids.reshape(-1).view(f"V{EVENT_ID_BYTES}")
+    for number in np.unique(rows["client"][rows[_CLIENTS] > 1]).tolist():
+        chosen = (rows["client"] == number) & (rows[_CLIENTS] > 1)
+        names = np.frombuffer(entries[number], "<u4") if number < len(entries) else np.empty(0, "<u4")
+        if len(names) != rows[_CLIENTS][chosen][0]:
+            raise SpoolError(f"entry {number} is no list of clients")
+        rows["client"][chosen] = names[client[chosen]]
     return rows
 
 

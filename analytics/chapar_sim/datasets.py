@@ -66,11 +66,12 @@ class Recorder:
             self._append(dataset, node, values, times)
 
     def _delivered(self, node: int, ts_us: int, row: DeliveryRow) -> None:
-        client, first, origin, hops, via, queued_us, times = row
+        clients, first, origin, hops, via, queued_us, times = row
         for event_id in (later(first, place) for place in range(times)):
             published = self._published.get(event_id)
-            values = (ts_us, client, event_id, origin, published, hops, via, queued_us)
-            self._append("deliveries", node, values)
+            for client in clients:
+                values = (ts_us, client, event_id, origin, published, hops, via, queued_us)
+                self._append("deliveries", node, values)
 
     def _append(self, dataset: str, node: int, values: tuple[Any, ...], times: int = 1) -> None:
         spool = self._spools.get((dataset, node))

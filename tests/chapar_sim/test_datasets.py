@@ -41,7 +41,7 @@ def filled() -> Trace:
     recorder.started(0.0, 4, Config())
     recorder.record(1.5, 4, FrameRow("tx", 2, "event", TrafficClass.DATA, 90, ID, None, 0))
     recorder.record(1.0, 1, PublishRow("pub", ID, "realtime", 0, 70, "s"))
-    recorder.record(2.0, 4, DeliveryRow("sub", ID, 1, 3, "realtime", 0))
+    recorder.record(2.0, 4, DeliveryRow(["sub"], ID, 1, 3, "realtime", 0))
     recorder.record(0.5, 4, InterestRow("sub", bytes(20), "subscribe"))
     recorder.record(0.4, 4, SessionRow("sub", "on", 0))
     recorder.record(0.1, 4, RoleRow("broker", "mpr"))

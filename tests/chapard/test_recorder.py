@@ -53,7 +53,8 @@ def test_every_effect_becomes_a_row_of_its_dataset(tmp_path: Path) -> None:
         FRAME,
         FrameRow("rx", 3, "event", TrafficClass.DATA, 90, ID, b"f" * 20, 2),
         PublishRow("pub", ID, "realtime", 0, 70, None, 3),
-        DeliveryRow("sub", ID, 1, 2, "memorised", 9, 2),
+        DeliveryRow(["sub"], ID, 1, 2, "memorised", 9, 2),
+        DeliveryRow(["sub", "two"], later(ID, 5), 1, 0, "realtime", 0, 2),
         InterestRow("sub", b"g" * 20, "subscribe"),
         Loss(ID, NodeVector.of([4, 5], 8), Reason.NO_ROUTE),
         RoleRow("broker", "alone"),
@@ -65,9 +66,9 @@ def test_every_effect_becomes_a_row_of_its_dataset(tmp_path: Path) -> None:
     assert {**frame, "event_id": ID, "filter_id": b"f" * 20, **here} in rows(tmp_path, "frames")
     assert [row["peer"] for row in rows(tmp_path, "frames")].count(None) == 1
     assert [row["event_id"] for row in rows(tmp_path, "publishes")] == [later(ID, place) for place in range(3)]
-    assert [(row["event_id"], row["published_us"]) for row in rows(tmp_path, "deliveries")] == [
-        (ID, None),
-        (later(ID, 1), None),
+    assert [(row["client"], row["event_id"], row["published_us"]) for row in rows(tmp_path, "deliveries")] == [
+        *(("sub", later(ID, place), None) for place in (0, 1, 5, 6)),
+        *(("two", later(ID, place), None) for place in (5, 6)),
     ]
     assert [(row["home"], row["reason"]) for row in rows(tmp_path, "losses")] == [(4, "no_route"), (5, "no_route")]
     assert {row["settings"] for row in rows(tmp_path, "runs")} == {'{"mode":"chapar"}'}

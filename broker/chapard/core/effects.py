@@ -144,9 +144,9 @@ class PublishRow(NamedTuple):
 
 
 class DeliveryRow(NamedTuple):
-    """A client was given an event, or a run of them: their ids follow this one."""
+    """Clients were given an event, or a run of them: their ids follow this one. Until it is drained, clients join."""
 
-    client: str
+    clients: list[str]
     event_id: EventId
     origin: int
     hops: int

@@ -106,8 +106,10 @@ def _publish(row: PublishRow, _: int, ts_us: int) -> Sequence[Row]:
 
 
 def _delivery(row: DeliveryRow, _: int, ts_us: int) -> Sequence[Row]:
-    client, event_id, origin, hops, via, queued_us, times = row
-    return (("deliveries", (ts_us, client, event_id, origin, None, hops, via, queued_us), times),)
+    clients, event_id, origin, hops, via, queued_us, times = row
+    return [
+        ("deliveries", (ts_us, client, event_id, origin, None, hops, via, queued_us), times) for client in clients
+    ]
 
 
 def _interest(row: InterestRow, _: int, ts_us: int) -> Sequence[Row]:

@@ -2,13 +2,14 @@
 
     file    = MAGIC, length of the head (u32), head (JSON), slots
     slot    = size - 1 bytes, mark (u8)
-    record  = a slot: the columns packed little-endian, in a dataset with runs also how many rows it stands for (u16);
-              mark = WHOLE, and a bit for each nullable column that is null
+    record  = a slot: the columns packed little-endian; in a dataset with runs also how many events (u16) and how many
+              clients (u16) it stands for; mark = WHOLE, and a bit for each nullable column that is null
     entry   = slots: length (u32) and bytes, mark = ENTRY in the first, MORE in the others
 
 Text, filter ids and lists are entries of a table, and records hold their numbers: entries count from 0 in the order
-they were written, each before the first record that names it. The head says which columns there are, so that whoever
-reads a spool needs to know nothing but this.
+they were written, each before the first record that names it. A list of text is the numbers of its entries, and that is
+what a record for several clients names as its client. Events of a run have ids that count up. The head says which
+columns there are, so that whoever reads a spool needs to know nothing but this.
 
 A slot counts once it has its mark, which is written last: a writer that is killed leaves whole rows and, at most,
 half an entry that nothing names. What follows is zero.
@@ -17,6 +18,7 @@ half an entry that nothing names. What follows is zero.
 from __future__ import annotations
 
 import json
+from math import prod
 from struct import Struct, pack
 from struct import error as StructError  # noqa: N812 - an exception has the name of one
 from types import MappingProxyType
@@ -36,7 +38,7 @@ ENTRY: Final = 0x40
 MORE: Final = 0x80
 SUFFIX: Final = ".spool"
 _LENGTH: Final = Struct("<I")
-_TIMES: Final = Struct("<H")
+_TIMES: Final = Struct("<HH")
 _CODES: Final[Mapping[str, str]] = MappingProxyType({"i64": "q", "i32": "i", "i16": "h", "event_id": "10s"})
 """Of the types that stand in the record itself; the others are entries."""
 _BITS: Final[Mapping[str, int]] = MappingProxyType({"i64": 63, "i32": 31, "i16": 15})
@@ -45,7 +47,7 @@ _BITS: Final[Mapping[str, int]] = MappingProxyType({"i64": 63, "i32": 31, "i16":
 def record_of(dataset: str) -> Struct:
     """How a record of a dataset is packed, its mark included."""
     codes = "".join(_CODES.get(column.type, "I") for column in COLUMNS[dataset])
-    return Struct(f"<{codes}{'H' if dataset in RUNS else ''}B")
+    return Struct(f"<{codes}{'HH' if dataset in RUNS else ''}B")
 
 
 def head(dataset: str, run: str, node: int | None) -> bytes:
@@ -71,7 +73,7 @@ def rows_in(data: bytes) -> int:
     except (ValueError, KeyError, TypeError):
         return 0
     ends = (begin + size * (place + 1) for place, mark in enumerate(marks) if mark & WHOLE)
-    return sum(_TIMES.unpack_from(data, end - _TIMES.size - 1)[0] if has_runs else 1 for end in ends)
+    return sum(prod(_TIMES.unpack_from(data, end - _TIMES.size - 1)) if has_runs else 1 for end in ends)
 
 
 class Spool:
@@ -119,7 +121,7 @@ class Spool:
                 try:
                     fields[place] = numbers[value]
                 except KeyError:
-                    fields[place] = self._number(value)
+                    fields[place] = self.number(value)
         mark = WHOLE
         for place, bit, empty in self._nullable:
             if fields[place] is None:
@@ -130,7 +132,7 @@ class Spool:
         if end > self.room:
             self._make_room(end)
         if self._has_runs:
-            fields.append(times)
+            fields += (times, 1)
         try:
             self.pack_into(self.buffer, at, *fields, mark)
         except StructError:
@@ -144,7 +146,7 @@ class Spool:
         kept = [_clamped(value, column.type) for value, column in zip(fields, columns, strict=False)]
         return [*kept, *fields[len(columns) :]]
 
-    def _number(self, value: Any) -> int:
+    def number(self, value: Any) -> int:
         """The number of an entry, which is added if it is new."""
         number = self.numbers.get(value)
         if number is not None:
@@ -161,7 +163,7 @@ class Spool:
         if isinstance(value, bytes):
             return value
         if value and isinstance(value[0], str):
-            return pack(f"<{len(value)}I", *map(self._number, value))
+            return pack(f"<{len(value)}I", *map(self.number, value))
         return pack(f"<{len(value)}i", *value)
 
     def _add(self, data: bytes) -> None:

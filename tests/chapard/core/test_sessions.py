@@ -696,7 +696,29 @@ def test_a_delivery_is_recorded_with_its_waiting_time() -> None:
     desk.open("c", session.epoch, NOW + 2.5)
     desk.sessions.tick(NOW + 10)
     rows = [effect for effect in desk.drain() if isinstance(effect, DeliveryRow)]
-    assert rows == [DeliveryRow("c", event_id(5, 1, 1), 5, 2, "realtime", 2_500_000)]
+    assert rows == [DeliveryRow(["c"], event_id(5, 1, 1), 5, 2, "realtime", 2_500_000)]
+
+
+def test_what_many_are_given_in_one_turn_is_one_row() -> None:
+    """A run of events, and all clients that are given it; in another turn it is another row."""
+    desk = Desk(Config())
+    for name in "abc":
+        desk.subscribed(name)
+    for first in (1, 4):
+        desk.sessions.take(realtime_run(first, 3), NOW)
+        desk.sessions.save_changed()
+        (row,) = [effect for effect in desk.drain() if isinstance(effect, DeliveryRow)]
+        assert (row.event_id, sorted(row.clients), row.times) == (event_id(0, 1, first), ["a", "b", "c"], 3)
+
+
+def test_events_that_do_not_follow_each_other_are_rows_of_their_own() -> None:
+    """Each with its id."""
+    desk = Desk()
+    desk.subscribed()
+    run = realtime_run(7, 3)
+    desk.sessions.take(run._replace(bodies=[run.bodies[0], run.bodies[2]]), NOW)
+    rows = [effect for effect in desk.drain() if isinstance(effect, DeliveryRow)]
+    assert [(row.event_id, row.times) for row in rows] == [(event_id(0, 1, number), 1) for number in (7, 9)]
 
 
 def test_a_real_time_event_that_comes_again_is_no_loss() -> None:
