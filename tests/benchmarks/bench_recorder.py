@@ -93,7 +93,7 @@ def share_figures() -> list[Figure]:
     beside = partial(contest, systems=systems, rate=0)
     figures = []
     for subscribers in (1, 10):
-        with TemporaryDirectory(prefix="chapar-bench-") as name, beside(Path(name) / "c", subscribers=subscribers) as runs:
+        with TemporaryDirectory() as name, beside(Path(name) / "c", subscribers=subscribers) as runs:
             slices = [[each.slice().cpu for each in runs] for _ in range(PAIRS)]
         without, with_it = (sum(each) for each in zip(*slices, strict=True))
         share = 100 * (with_it / without - 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from itertools import accumulate
 from typing import Any
 
 import msgpack
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chapar.errors import EventError, WireError, WireReason
-from chapar.event import Delivery, Event, EventId, event_id, later, peek_id, stamp_run
+from chapar.event import Delivery, Event, EventId, event_id, later, peek_id, run_of, stamp_run
 from chapar.limits import EVENT_ID_BYTES, MAX_EVENT_BYTES, STAMP_BYTES, U64_MAX
 from strategies.values import event_ids, events
 
@@ -305,3 +306,19 @@ def test_peeking_finds_an_id_or_says_why_not(body: bytes, reason: WireReason) ->
     with pytest.raises(WireError) as refused:
         peek_id(body)
     assert refused.value.reason is reason
+
+
+@given(st.integers(0, 2**32 - 40), st.lists(st.integers(1, 3), max_size=20))
+def test_a_run_is_events_whose_ids_follow_each_other(first: int, steps: list[int]) -> None:
+    """By the first and the last of them, as they are in order; of one event that is itself."""
+    numbers = list(accumulate(steps, initial=first % (2**32 - 100)))
+    event = Event(subject="s")
+    bodies = [event.accepted(id=event_id(3, 5, number)).encode() for number in numbers]
+    assert run_of(bodies) == (event_id(3, 5, numbers[0]) if set(steps) <= {1} else None)
+
+
+def test_events_of_two_lives_of_a_node_are_no_run() -> None:
+    """Though the numbers would follow."""
+    event = Event(subject="s")
+    bodies = [event.accepted(id=event_id(3, life, number)).encode() for life, number in ((5, 1), (6, 2))]
+    assert run_of(bodies) is None

@@ -16,6 +16,7 @@ from chapard.settings import (
     MeshSettings,
     NodeSettings,
     OlsrSettings,
+    RecordSettings,
     RoutesSettings,
     Settings,
     SettingsError,
@@ -73,6 +74,12 @@ def test_an_explicit_index_holds_in_the_addresses_too() -> None:
             "clients.listen: 127.0.0.1:7701 is the mesh's own port",
         ),
         ({"routes": RoutesSettings(max_age=5.5)}, "routes.max_age: want at least 6 s, got 5.5"),
+        ({"record": RecordSettings(rotate_after=1)}, "record.rotate_after: want at least 10 s, got 1"),
+        (
+            {"record": RecordSettings(budget_bytes=2**25)},
+            "record.budget_bytes: want at least 16 times record.rotate_bytes, 67108864, as each dataset has a spool: "
+            "got 33554432",
+        ),
         (
             {"routes": RoutesSettings(source="olsrd", server="/run/babeld.sock")},
             'routes.server: olsrd is asked at "host:port", got "/run/babeld.sock"',
