@@ -51,6 +51,8 @@ def _appointed(node: Node, why: Why) -> str:
             return f"it hears {_named(node.station.strangers())}, to which there is no route yet"
         case Why.ORPHAN:
             return f"it found no broker within {node.config.orphan_patience:g} s, so it serves itself"
+        case Why.TREE:
+            return "the network is run on a tree of brokers (routing.mode), and every node is one"
         case Why.NONE:
             return "no rule makes it one any more"
 

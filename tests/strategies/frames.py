@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from chapar.event import event_id
 from chapar.filter import Filter
-from chapar.limits import HOP_LIMIT, MAX_MISSING, U32_MAX, U64_MAX
+from chapar.limits import HOP_LIMIT, MAX_CLIENT_NAME, MAX_MISSING, U32_MAX, U64_MAX
 from chapar.wire import (
     BUCKETS,
     DIGEST_WIDTH,
@@ -23,10 +23,12 @@ from chapar.wire import (
     FmtRecord,
     Fragment,
     Frame,
+    InterestFrame,
     Kind,
     Lease,
     Link,
     Listing,
+    Meet,
     MetRecord,
     Nack,
     Publish,
@@ -37,6 +39,7 @@ from chapar.wire import (
     Table,
     Unsubscribe,
     Want,
+    Word,
 )
 from chapar.wire.frames import MAX_FRAGMENTS, MIN_CHUNK_BYTES
 from strategies.values import filters as any_filters
@@ -115,6 +118,14 @@ def _wants(draw: st.DrawFn, sender: st.SearchStrategy[int], nodes: int) -> Want:
     return Want(draw(sender), table, tuple(key for key, _ in wanted), tuple(stamp for _, stamp in wanted))
 
 
+@st.composite
+def _interests(draw: st.DrawFn, sender: st.SearchStrategy[int], nodes: int) -> InterestFrame:
+    wanted = draw(filter_sets)
+    client = st.tuples(uints(nodes - 1), st.one_of(st.text(min_size=1, max_size=9), st.just("x" * MAX_CLIENT_NAME)))
+    subscribers = draw(st.one_of(st.just(()), st.tuples(*(client for _ in wanted))))
+    return InterestFrame(draw(sender), int(draw(st.sampled_from(Word))), subscribers, wanted)
+
+
 def frames_by_kind(nodes: int, sender: st.SearchStrategy[int]) -> Mapping[Kind, st.SearchStrategy[Frame]]:
     """Valid frames of every kind in a network of `nodes`."""
     u8, u32, u64, index = uints(255), uints(U32_MAX), uints(U64_MAX), uints(nodes - 1)
@@ -143,6 +154,8 @@ def frames_by_kind(nodes: int, sender: st.SearchStrategy[int]) -> Mapping[Kind, 
         Kind.REPLAY: st.builds(Replay, sender, filter_sets),
         Kind.BYE: st.builds(Bye, sender),
         Kind.BRIEF: st.builds(Brief, sender, uints(2**16 - 1), u32, st.binary(max_size=80)),
+        Kind.INTEREST: _interests(sender, nodes),
+        Kind.MEET: st.builds(Meet, sender, u64, u64),
     }
 
 

@@ -33,6 +33,7 @@ from chapard.core.effects import InterestRow, Reason
 from chapard.core.fmt import FMT, Merge, key_of
 from chapard.core.home import Publication, incoming_of
 from chapard.core.interests import MAX_VERSION
+from chapard.core.membership import is_member
 from chapard.core.met import destinations
 from chapard.core.nodevector import NodeVector
 from chapard.core.order import Arrival, Trail
@@ -147,12 +148,7 @@ class Brokerage:
             self._multicast.start(body, fresh, behind=behind)
 
     def _is_member(self, event: Event, origin: int) -> bool:
-        """Whether the home of a publisher may publish to the event's group (report 2.2.3)."""
-        group = self._config.groups.get(event.group) if event.group is not None else None
-        if group is None or origin in group.nodes:
-            return True
-        self._outlet.drop(Reason.NOT_MEMBER, peer=origin, event_id=event.id)
-        return False
+        return is_member(self._config, self._outlet, event, origin)
 
     # Memorised events
 

@@ -20,13 +20,12 @@ from chapar.limits import (
     MAX_NODES,
     MTU,
 )
+from chapard.core.overlay.plan import ConfigError, Mode, Overlay, Routing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-
-class ConfigError(ValueError):
-    """A configuration that cannot work; the message names the key and what to write instead."""
+__all__ = ["Config", "ConfigError", "Group", "Mode", "Overlay", "QueuePolicy", "Routing"]
 
 
 class QueuePolicy(StrEnum):
@@ -57,6 +56,8 @@ class Config:
     mtu: int = MTU
     hop_limit: int = HOP_LIMIT
     groups: Mapping[str, Group] = field(default_factory=lambda: MappingProxyType({}))
+    routing: Routing = field(default_factory=Routing)
+    overlay: Overlay = field(default_factory=Overlay)
 
     # Beacons and refresh
     beacon_min: float = 1.0
@@ -188,6 +189,10 @@ class Config:
             not self.hop_ack or self.reassembly_patience >= self.hop_patience,
             f"reassembly_patience must be at least {self.hop_patience:.1f} s: a link repairs a fragment for so long",
         )
+        is_repaired = self.hop_ack or self.routing.mode is not Mode.TREE
+        _check(is_repaired, "hop_ack must be true where routing.mode is tree: there, interest is said once")
+        beyond = [node for node in (*self.overlay.nodes, *self.routing.publisher_roots) if node >= self.nodes]
+        _check(not beyond, f"overlay and publisher_roots name nodes below {self.nodes} (nodes), not {beyond}")
         _check(0 <= self.power_critical <= self.power_low <= 1, "need 0 <= power_critical <= power_low <= 1")
 
 

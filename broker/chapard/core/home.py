@@ -2,8 +2,8 @@
 
 A home decides alone what concerns only its clients: it serves them itself from what it holds, checks that a publisher
 is a member of the group it publishes to (report 2.2.3), and stamps each event with an id that is unique across
-restarts. What others must know it leaves in `publications`, `announcements` and `replays` for the node to hand to a
-broker.
+restarts. What others must know it leaves in `publications`, `announcements` (its filters, reduced), `wishes` (the same
+client by client) and `replays`, for the strategy to hand on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from bisect import insort
 from collections import deque
 from itertools import groupby
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from chapar.errors import WireError
 from chapar.event import Delivery, Event, event_id, peek_id, stamp_run
@@ -43,12 +43,36 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from random import Random
 
+    from chapar.event import EventId
     from chapar.filter import Filter
-    from chapard.core.memorised import Memorised
-    from chapard.core.met import Memory
+    from chapard.core.met import MET, Memory
     from chapard.core.outlet import Outlet
     from chapard.core.station import Station
     from chapard.core.store import Store
+
+
+class Keeper(Protocol):
+    """Who keeps the memorised events that a home serves its clients from."""
+
+    @property
+    def met(self) -> MET: ...
+
+    def publish(self, event: Event, body: bytes, now: float) -> None:
+        """Keep an event of one of our own clients; `settle` it when the disk has it."""
+
+    def settle(self, event_id: EventId) -> None:
+        """An event of our own clients can no longer be undone by a crash."""
+
+    def confirm(self, event_id: EventId) -> None:
+        """The event is safe in the queues of our clients."""
+
+
+class Wish(NamedTuple):
+    """A subscription of a client that stands from now on, or does not any more."""
+
+    client: str
+    filter: Filter
+    stands: bool
 
 
 HEADS_KEPT = 1024
@@ -87,7 +111,7 @@ class Home:
     """The home's half of a node."""
 
     def __init__(
-        self, station: Station, outlet: Outlet, store: Store, memorised: Memorised, rng: Random
+        self, station: Station, outlet: Outlet, store: Store, memorised: Keeper, rng: Random
     ) -> None:
         self._station = station
         self._config = station.config
@@ -102,6 +126,7 @@ class Home:
         """Started without a disk: what the brokers believe to be delivered here may be lost."""
         self.publications: deque[Publication] = deque()
         self.announcements: list[Announcement] = []
+        self.wishes: list[Wish] = []
         self.replays: list[Filter] = []
         self.waiting = 0
         """Events in `publications`, and those that are not on the disk yet."""
@@ -154,6 +179,7 @@ class Home:
         if not self.sessions.subscribe(session, number, filter_):
             return
         self._outlet.emit(InterestRow(session.client, filter_.fid, "subscribe"))
+        self.wishes.append(Wish(session.client, filter_, stands=True))
         self._announce(self.interests.add(filter_))
         # Instant notification (3.3.1): what this node holds itself comes at once, the rest from its broker.
         for memory in self._memorised.met:
@@ -182,6 +208,7 @@ class Home:
         gone = self.sessions.unsubscribe(session, number)
         if gone is not None:
             self._outlet.emit(InterestRow(session.client, gone.fid, "unsubscribe"))
+            self.wishes.append(Wish(session.client, gone, stands=False))
             self._announce(self.interests.remove(gone))
 
     def _end(self, session: Session) -> None:

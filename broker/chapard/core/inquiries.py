@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from chapar.event import EventId, origin_of
 from chapar.session import Inquire, Refused, Standing
+from chapard.core.config import Mode
 from chapard.core.effects import Answer
 
 if TYPE_CHECKING:
@@ -46,7 +47,9 @@ class Inquiries:
 
     def ask(self, client: str, inquiry: Inquire, now: float) -> None:
         question = _Question(client, inquiry.number, inquiry.id, now + PATIENCE)
-        if self._met.get(inquiry.id) is None:
+        if self._station.config.routing.mode is Mode.TREE:
+            self._refuse(question, "on a tree of brokers nobody gathers who has an event (routing.mode is tree)")
+        elif self._met.get(inquiry.id) is None:
             self._refuse(question, "this node does not keep that event, or no longer does")
         elif self._station.broker == self._station.index:
             self._answer(question)

@@ -204,6 +204,15 @@ class Links:
         """The longest queue of any link."""
         return max((len(sender.queue) for sender in self._senders.values()), default=0)
 
+    def room(self, to: int) -> int:
+        """How many frames the queue for a node still takes."""
+        return self._config.link_queue - (len(self._senders[to].queue) if to in self._senders else 0)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether everything that was sent has been confirmed."""
+        return not any(sender.queue or sender.unconfirmed for sender in self._senders.values())
+
     def flush(self, now: float) -> None:
         """Pack what is queued into datagrams and emit them."""
         loose: dict[int | None, list[Outgoing]] = {}

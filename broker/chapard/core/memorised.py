@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from chapar.event import Delivery, Event, EventId, origin_of
+from chapar.event import Event, EventId, origin_of
 from chapar.wire import Delivered, Listing, SyncFlag, Table
 from chapar.wire import Store as StoreFrame
 from chapard.core.effects import Reason
 from chapard.core.met import MET, Memory, destinations, memory_of
 from chapard.core.nodevector import NodeVector
+from chapard.core.shelf import Shelf
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -57,6 +58,7 @@ class Memorised:
         self._links = links
         self._outlet = outlet
         self._store = store
+        self._shelf = Shelf(store, station.config.nodes)
         self._fmt = fmt
         self._multicast = multicast
         self._config = station.config
@@ -313,24 +315,16 @@ class Memorised:
 
     def restore(self, body: bytes, expiry: float | None, delivered: bytes, flags: int, now: float) -> None:
         """Take up an event that was saved before a restart."""
-        event = Event.decode_untrusted(body)
-        homes = NodeVector.from_wire(delivered, self._config.nodes)
-        memory = memory_of(event, body, event.lifetime_ms, homes, self._wanted(event), now)
-        if expiry is not None:
-            memory.expiry = expiry
-        memory.is_own, memory.is_taken = bool(flags & 1), bool(flags & 2)
-        if memory.expiry > now:
+        memory = self._shelf.read(body, expiry, delivered, flags, now)
+        if memory is not None:
+            memory.wanted = self._wanted(memory.event)
             self._keep(memory, now)
-        else:
-            self._store.forget(_key(memory))
 
     def _save(self, memory: Memory) -> None:
-        expiry = None if memory.event.delivery is Delivery.PERSISTENT else memory.expiry
-        flags = int(memory.is_own) + 2 * int(memory.is_taken)
-        self._store.put(_key(memory), memory.body, expiry, memory.delivered.to_wire(), flags)
+        self._shelf.put(memory)
 
     def _forgotten(self, memory: Memory) -> None:
-        self._store.forget(_key(memory))
+        self._shelf.forget(memory)
         self._news.pop(memory.event_id, None)
         self._confirmations.pop(memory.event_id, None)
         self._unsaved.pop(memory.event_id, None)
@@ -351,10 +345,6 @@ def _id_of(event: Event) -> EventId:
 
 def _is_offered(memory: Memory) -> bool:
     return memory.is_own and not memory.is_unsaved
-
-
-def _key(memory: Memory) -> str:
-    return f"event/{memory.event_id.hex()}"
 
 
 def _chunks(entries: list[tuple[EventId, bytes]]) -> Iterable[tuple[tuple[EventId, bytes], ...]]:

@@ -77,8 +77,10 @@ class MET:
 
     table = Table.MET
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, is_whole: bool = True) -> None:
+        """`is_whole`: it is meant to hold all of a publisher's events, so that a gap in their chain is worth a wait."""
         self._config = config
+        self._is_whole = is_whole
         self.limit = config.met_events
         """Events kept; the power policy shrinks it."""
         self._memories: dict[EventId, Memory] = {}
@@ -230,7 +232,7 @@ class MET:
         """Hold back an event whose predecessor is missing, or held itself; release those that waited for this one."""
         stream, chain = memory.event_id[:STREAM_BYTES], memory.event.chain
         self._chains[stream, chain] = memory.event_id
-        if chain > 1:
+        if chain > 1 and self._is_whole:
             held_until = self._held_until(stream, chain - 1)
             memory.held_until = now + self._config.order_patience if held_until is None else held_until
         if memory.held_until <= now:

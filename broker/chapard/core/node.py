@@ -27,9 +27,11 @@ from chapar.wire import (
     decode_untrusted,
     encode,
 )
+from chapard.core.config import Mode
 from chapard.core.effects import Reason, RouteRow
 from chapard.core.links import Links
 from chapard.core.outlet import Outlet
+from chapard.core.overlay.broker import TreeBroker
 from chapard.core.power import SHRINK, STRETCH, power_at
 from chapard.core.replicated import Replicated
 from chapard.core.station import Station
@@ -74,7 +76,8 @@ class Node:
         self._reassembly = Reassembly(config.reassembly_messages, config.reassembly_bytes, config.reassembly_patience)
         self._trickle = Trickle(config.beacon_min, config.refresh_period, rng, now)
         parts = Parts(self.station, self._links, self.outlet, self._store, self._trickle, rng)
-        self.strategy: Strategy = Replicated(parts, now)
+        is_tree = config.routing.mode is Mode.TREE
+        self.strategy: Strategy = TreeBroker(parts, now) if is_tree else Replicated(parts, now)
         self._handlers = self._handler_table()
         if saved:
             self.home.restore(saved, now)
@@ -92,6 +95,11 @@ class Node:
         """The strategy of the replicated tables; not to be asked for where there is another."""
         assert isinstance(self.strategy, Replicated), "routing.mode is chapar"
         return self.strategy
+
+    @property
+    def tree(self) -> TreeBroker | None:
+        """The strategy of the broker tree; None where there is another."""
+        return self.strategy if isinstance(self.strategy, TreeBroker) else None
 
     @property
     def home(self) -> Home:
@@ -272,7 +280,9 @@ class Node:
         for frame in frames:
             handler = self._handlers.get(type(frame))
             if handler is None:
-                self.outlet.drop(Reason.MALFORMED, peer=frame.sender)  # a LINK that heads no datagram
+                # A LINK that heads no datagram, or a frame of another routing.mode.
+                reason = Reason.MALFORMED if isinstance(frame, Link) else Reason.FOREIGN
+                self.outlet.drop(reason, peer=frame.sender)
             else:
                 handler(frame, now)
 

@@ -134,6 +134,7 @@ class Replicated:
 
     def hand_over(self, now: float) -> None:
         """Give the broker what the home has for it; without a broker it waits."""
+        self.home.wishes.clear()  # the announcements say it for the whole home
         broker, here = self._station.broker, self._station.index
         if broker is None:
             return

@@ -36,6 +36,8 @@ class Why(StrEnum):
     REPLICA = "replica"
     BRIDGE = "bridge"
     ORPHAN = "orphan"
+    TREE = "tree"
+    """`routing.mode`: on a tree of brokers, every node is one."""
     NONE = "none"
 
 

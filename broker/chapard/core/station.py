@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
+from chapard.core.config import Mode
 from chapard.core.lapsed import LapsedRoutes
 from chapard.core.nodevector import NodeVector
 from chapard.core.peers import Peer, Peers
@@ -55,7 +56,9 @@ class Station:
         self.lapsed.taken_back(self.view.routes, view.routes, self.peers.__contains__, now)
         before, self.available = self.available, available(view, self.index, self.config.nodes)
         unreached = {peer.index for peer in self.peers if before[peer.index] and not self.available[peer.index]}
-        gone = (self.view.neighbours - view.neighbours) | unreached
+        # On a tree, a link spans any number of hops: who has moved away is not gone.
+        departed = frozenset() if self.config.routing.mode is Mode.TREE else self.view.neighbours - view.neighbours
+        gone = departed | unreached
         self.view = view
         self._neighbour_since = {n: self._neighbour_since.get(n, now) for n in sorted(view.neighbours)}
         self._probes = {n: tried for n, tried in self._probes.items() if n in view.neighbours}

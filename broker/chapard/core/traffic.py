@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from chapar.event import EventId, peek_id
-from chapar.wire import EventFrame, Frame, Kind, Publish, Replay, Store, Subscribe, Unsubscribe, kind_of
+from chapar.wire import EventFrame, Frame, InterestFrame, Kind, Publish, Replay, Store, Subscribe, Unsubscribe, kind_of
 from chapard.core.effects import FrameRow, TrafficClass
 
 TRAFFIC: Final = MappingProxyType(
@@ -39,7 +39,7 @@ def event_of(frame: Frame) -> EventId | None:
 
 def filter_of(frame: Frame) -> bytes | None:
     match frame:
-        case Subscribe() | Unsubscribe() | Replay():
+        case Subscribe() | Unsubscribe() | Replay() | InterestFrame():
             return frame.filters[0].fid if frame.filters else None
     return None
 

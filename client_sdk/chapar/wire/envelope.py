@@ -34,6 +34,7 @@ from chapar.wire.frames import (
     SPECS,
     FmtRecord,
     Frame,
+    InterestFrame,
     Kind,
     MetRecord,
     Record,
@@ -66,7 +67,7 @@ _SHORT: Final[Mapping[str, Any]] = {
     "max_ext_len": 0,
 }
 
-_WITH_FILTERS: Final = frozenset((Subscribe, Unsubscribe, Replay))
+_WITH_FILTERS: Final = frozenset((Subscribe, Unsubscribe, Replay, InterestFrame))
 """Frames whose last field is a list of filters."""
 
 # One packer serves all frames: it holds configuration and a buffer that is empty between calls.

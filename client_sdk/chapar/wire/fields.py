@@ -133,6 +133,20 @@ def blob(limit: int, *, least: int = 1) -> Rule:
     return lambda nodes: check  # noqa: ARG005 -- as above
 
 
+def name(limit: int) -> Rule:
+    """A text of 1 to `limit` characters."""
+
+    def check(value: Any) -> None:
+        if type(value) is not str:
+            raise WireError(WireReason.TYPE, "name")
+        if not value:
+            raise WireError(WireReason.RANGE, "empty name")
+        if len(value) > limit:
+            raise WireError(WireReason.OVERSIZED, "name")
+
+    return lambda nodes: check  # noqa: ARG005 -- as above
+
+
 def anything(nodes: int) -> Check:  # noqa: ARG001 -- as above
     """What a parser of its own will check: a filter."""
     return lambda value: None  # noqa: ARG005 -- see the docstring

@@ -19,6 +19,7 @@ from chapar.filter import Filter
 from chapar.limits import (
     EVENT_ID_BYTES,
     HOP_LIMIT,
+    MAX_CLIENT_NAME,
     MAX_EVENT_BYTES,
     MAX_FILTERS_PER_FRAME,
     MAX_MESSAGE_BYTES,
@@ -71,6 +72,8 @@ class Kind(IntEnum):
     REPLAY = 17
     BYE = 18
     BRIEF = 19
+    INTEREST = 20
+    MEET = 21
 
 
 class BeaconFlag(IntFlag):
@@ -81,6 +84,8 @@ class BeaconFlag(IntFlag):
     CRITICAL_POWER = 4
     SOLICIT = 16
     """I have neighbours whose beacon I have not heard: answer me."""
+    TREE = 32
+    """I route on a tree of brokers; a peer that does otherwise is of another network."""
 
 
 class SyncFlag(IntFlag):
@@ -91,6 +96,18 @@ class SyncFlag(IntFlag):
     REPLY = 2
     WHOLE = 4
     """A listing of every key the sender has: what is not in it, it lacks."""
+
+
+class Word(IntEnum):
+    """What an INTEREST says of its filters."""
+
+    SUBSCRIBE = 0
+    UNSUBSCRIBE = 1
+    REFRESH = 2
+    ADVERTISE = 3
+    UNADVERTISE = 4
+    READVERTISE = 5
+    """The refresh of an advertisement."""
 
 
 class Table(IntEnum):
@@ -290,6 +307,26 @@ class Brief(NamedTuple):
     payload: bytes
 
 
+class InterestFrame(NamedTuple):
+    """Interest that stands, or does not stand any more, behind its sender: one interest message for each filter."""
+
+    sender: int
+    word: int
+    subscribers: tuple[tuple[int, str], ...]
+    """With simple routing, whose filter each is: home and name of the client. Else empty."""
+    filters: tuple[Filter, ...]
+
+
+class Meet(NamedTuple):
+    """A link of the tree begins: what was said over it before is void, and what follows counts."""
+
+    sender: int
+    number: int
+    """Of this beginning, as the sender counts; of its next life, another."""
+    answer: int
+    """The number of the other end's MEET that this answers, or 0."""
+
+
 class FmtRecord(NamedTuple):
     """One home's filters, as brokers hand them to each other."""
 
@@ -309,7 +346,7 @@ class MetRecord(NamedTuple):
 
 Frame: TypeAlias = (
     Beacon | Subscribe | Unsubscribe | Publish | EventFrame | Store | Delivered | Ack | Nack
-    | Link | Fragment | Digests | Listing | Want | Records | Lease | Replay | Bye | Brief
+    | Link | Fragment | Digests | Listing | Want | Records | Lease | Replay | Bye | Brief | InterestFrame | Meet
 )  # fmt: skip
 Record: TypeAlias = FmtRecord | MetRecord
 
@@ -325,6 +362,13 @@ class Spec(NamedTuple):
 
 def _filters_parsed(form: Any) -> Any:
     return form._replace(filters=tuple(map(Filter.from_wire_untrusted, form.filters)))
+
+
+def _interest(frame: InterestFrame) -> InterestFrame:
+    if frame.subscribers and len(frame.subscribers) != len(frame.filters):
+        raise WireError(WireReason.SHAPE, "as many subscribers as filters, or none")
+    parsed: InterestFrame = _filters_parsed(frame)
+    return parsed
 
 
 def _fragment_within_count(frame: Fragment) -> Fragment:
@@ -368,6 +412,8 @@ INDEX: Final = fields.index
 VECTOR: Final = fields.vector
 BODY: Final = fields.body
 FILTERS: Final = fields.many(fields.anything, MAX_FILTERS_PER_FRAME)
+CLIENT: Final = fields.name(MAX_CLIENT_NAME)
+SUBSCRIBERS: Final = fields.many(fields.row(INDEX, CLIENT), MAX_FILTERS_PER_FRAME)
 ACKS: Final = fields.many(fields.row(INDEX, U32, U32), MAX_NODES)
 DELIVERIES: Final = fields.many(fields.row(fields.event_id, VECTOR), MAX_ENTRIES)
 DIGESTS: Final = fields.exactly(DIGEST_WIDTH, U32)
@@ -401,6 +447,8 @@ SPECS: Final[Mapping[Kind, Spec]] = {
     Kind.REPLAY: Spec(Replay, (INDEX, FILTERS), _filters_parsed),
     Kind.BYE: Spec(Bye, (INDEX,)),
     Kind.BRIEF: Spec(Brief, (INDEX, U16, U32, fields.blob(MAX_EVENT_BYTES, least=0))),
+    Kind.INTEREST: Spec(InterestFrame, (INDEX, uint(len(Word) - 1), SUBSCRIBERS, FILTERS), _interest),
+    Kind.MEET: Spec(Meet, (INDEX, U64, U64)),
 }
 FMT_RECORD: Final = Spec(FmtRecord, (INDEX, U64, U64, FILTERS), _filters_parsed)
 MET_RECORD: Final = Spec(MetRecord, (U64, VECTOR, BODY))

@@ -18,11 +18,13 @@ from chapar.wire import (
     Digests,
     Fragment,
     Frame,
+    InterestFrame,
     Kind,
     Listing,
     Nack,
     Table,
     Want,
+    Word,
     decode_untrusted,
     encode,
     kind_of,
@@ -96,7 +98,7 @@ def test_every_number_has_a_limit(kind: Kind, place: int, limit: int, data: st.D
 def test_the_limits_are_those_of_the_protocol() -> None:
     """Numbers are 32 bits, 16 of a head, 63 of a version or a time; indexes are below the number of nodes."""
     limits = {limit for _, _, limit in NUMBERS if isinstance(limit, int)}
-    assert limits == {1, 31, 64, 255, 4095, 4096, 65535, U32_MAX, U64_MAX}
+    assert limits == {1, 5, 31, 64, 255, 4095, 4096, 65535, U32_MAX, U64_MAX}
 
 
 @given(frames(), st.integers(0, 20))
@@ -150,17 +152,27 @@ def test_a_want_has_a_stamp_for_each_key() -> None:
     assert reason_of(Want(7, Table.MET, (), (0,))) is WireReason.SHAPE
 
 
+def test_an_interest_has_a_subscriber_for_each_filter_or_none() -> None:
+    """Simple routing says whose each filter is; the others say of none."""
+    filters, who = (Filter(subject="a"), Filter(subject="b")), (3, "rover")
+    assert reason_of(InterestFrame(7, Word.SUBSCRIBE, (), filters)) is None
+    assert reason_of(InterestFrame(7, Word.SUBSCRIBE, (who, who), filters)) is None
+    assert reason_of(InterestFrame(7, Word.SUBSCRIBE, (who,), filters)) is WireReason.SHAPE
+    assert reason_of(InterestFrame(7, Word.SUBSCRIBE, (who,), ())) is WireReason.SHAPE
+
+
 def test_a_nack_asks_for_so_many_at_most() -> None:
     """What one NACK can make a sender repeat is bounded."""
     assert reason_of(Nack(7, 1, 2, tuple(range(64)))) is None
     assert reason_of(Nack(7, 1, 2, tuple(range(65)))) is WireReason.OVERSIZED
 
 
-@pytest.mark.parametrize("kind", [Kind.SUBSCRIBE, Kind.UNSUBSCRIBE, Kind.REPLAY])
+@pytest.mark.parametrize("kind", [Kind.SUBSCRIBE, Kind.UNSUBSCRIBE, Kind.REPLAY, Kind.INTEREST])
 def test_filters_are_parsed(kind: Kind) -> None:
     """A receiver gets filters, and what is no filter is refused with the frame."""
     wanted = Filter(subject="position", where="speed > 2")
-    before = [7] if kind is Kind.REPLAY else [7, 7, 1, 0]
+    fields: dict[Kind, list[object]] = {Kind.REPLAY: [7], Kind.INTEREST: [7, 0, []]}
+    before = fields.get(kind, [7, 7, 1, 0])
     [frame] = decode_untrusted(msgpack.packb([VERSION, kind, *before, [wanted.to_wire()]]))
     assert frame[-1] == (wanted,)
     with pytest.raises(WireError):

@@ -12,6 +12,7 @@ from chapar.wire import (
     Bye,
     EventFrame,
     Frame,
+    InterestFrame,
     Kind,
     Publish,
     Records,
@@ -46,7 +47,7 @@ def test_a_row_tells_what_the_frame_is_about(frame: Frame, direction: str, peer:
     row = frame_row(frame, data, direction, peer, retry)
     kind = kind_of(frame)
     carried = peek_id(frame.body) if isinstance(frame, Publish | EventFrame | Store) else None
-    first = frame.filters[:1] if isinstance(frame, Subscribe | Unsubscribe | Replay) else ()
+    first = frame.filters[:1] if isinstance(frame, Subscribe | Unsubscribe | Replay | InterestFrame) else ()
     assert row == FrameRow(
         direction=direction,
         peer=peer,

@@ -1,5 +1,7 @@
 """Content-based routing on an acyclic overlay of brokers (van Vliet, chapters 1 and 2).
 
+    broker         the strategy of a node on a tree: its clients, its links, its memorised events; parts of it are
+                   plan, meetings, keeping, adverts, telling and report
     router         one broker: interest, events, links and ticks in, effects out
     plane          one of its two tables (subscriptions, advertisements), with what is sent on over each link
     routing_table  what was received over each link, and for how long it stands

@@ -34,7 +34,7 @@ from chapard.core.overlay.refresh import Refresh
 from chapard.core.overlay.simple import Simple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from chapar.event import Event, EventId
     from chapar.filter import Filter
@@ -296,6 +296,13 @@ class Router:
 
     # Events
 
+    def onward(self, event: Event) -> Collection[int]:
+        """The links over which an event is wanted; our own index if our clients want it."""
+        wanted = self._matcher.match(event)
+        if self.config.algorithm is not Algorithm.FLOODING:
+            return wanted.indexes()
+        return (*self._links, self.index) if wanted[self.index] else self.links
+
     def _carry(self, event: Event, came_from: int) -> None:
         """Hand an event to own clients and onward; one that has been here is reported."""
         assert event.id is not None, "an event on its way is stamped"
@@ -306,10 +313,9 @@ class Router:
         self._seen[event.id] = came_from
         if len(self._seen) > self.config.seen_limit:
             del self._seen[next(iter(self._seen))]
-        wanted = self._matcher.match(event)
-        if wanted[self.index]:
+        onward = self.onward(event)
+        if self.index in onward:
             self._effects.append(Deliver(event))
-        onward = self._links if self.config.algorithm is Algorithm.FLOODING else wanted.indexes()
         if self._choices is not None:
             self._choices.carried(event, came_from, onward, self._links)
         self._effects += [Forward(link, event) for link in onward if link not in (came_from, self.index)]
