@@ -40,6 +40,8 @@ MAX_TICKS_AT_ONCE: Final = 1000
 ROUNDING: Final = 1e-5
 """Seconds by which going from local to true time and back may fall short of a deadline."""
 ARRIVED_LATE = "socket_full"
+COPIES: Final = frozenset({Reason.DUPLICATE, Reason.LOOP})
+"""Reasons for which a copy of an event that is there was dropped."""
 
 
 class Core(Protocol):
@@ -300,7 +302,7 @@ class Daemon:
             )
         elif isinstance(effect, Drop):
             self._trace.drops[self.index, str(effect.reason)] += 1
-            if effect.event_id is not None and effect.reason is not Reason.DUPLICATE:
+            if effect.event_id is not None and effect.reason not in COPIES:
                 loss = RecordedLoss(self._clock.now, self.index, effect.event_id, (self.index,), str(effect.reason))
                 self._trace.losses.append(loss)
         if self._recorder is not None:

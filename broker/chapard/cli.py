@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from chapard import log
+from chapard.core.config import Mode
 from chapard.daemon import VERSION, Daemon
 from chapard.disk import DiskError
 from chapard.place import unused
@@ -89,11 +90,21 @@ def _check(settings: Settings) -> int:
         "clients.listen": settings.clients.listen,
         "http.listen": settings.http.listen or "off",
         "routes.source": settings.routes.source,
+        "routing.mode": _routing(settings),
         "log.level": settings.log.level,
     }
     lines = [f"  {key:<16} {value}" for key, value in values.items()]
     sys.stdout.write("\n".join(["configuration ok", *lines, ""]))
     return 0
+
+
+def _routing(settings: Settings) -> str:
+    routing, overlay = settings.protocol.routing, settings.protocol.overlay
+    if routing.mode is not Mode.TREE:
+        return str(routing.mode)
+    neighbours = overlay.neighbours(settings.index)
+    named = f"neighbours {', '.join(map(str, neighbours))}" if neighbours else "none: overlay.links do not name it"
+    return f"{routing.mode}, {routing.algorithm}; {len(overlay.links)} links; this node has {named}"
 
 
 def _interfaces(settings: Settings) -> str:

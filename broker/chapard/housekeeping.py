@@ -46,6 +46,7 @@ class Housekeeping:
         self._battery = battery
         self._recording = recording
         self._losses: Counter[str] = Counter()
+        self._loops: Counter[int] = Counter()
         self._kernel_drops = 0
         self._fault: str | None = None
         self._tasks = [
@@ -63,6 +64,7 @@ class Housekeeping:
         """Tell what is new since the last look."""
         self._tell_disk()
         self._tell_losses()
+        self._tell_loops()
         self._tell_kernel_drops()
         if self._recording is not None:
             self._recording.look()
@@ -107,6 +109,15 @@ class Housekeeping:
         for reason, count in sorted((losses - self._losses).items()):
             log.event(_log, logging.INFO, "events lost", reason=reason, count=count)
         self._losses = losses
+
+    def _tell_loops(self) -> None:
+        tree = self._driver.node.tree
+        if tree is None:
+            return
+        for link, count in sorted((tree.loops - self._loops).items()):
+            what = "events came back over another link: overlay.links of the nodes disagree, or have a cycle"
+            log.event(_log, logging.WARNING, what, neighbour=link, count=count)
+        self._loops = Counter(tree.loops)
 
     def _tell_kernel_drops(self) -> None:
         transports = (*self._driver.mesh.transports, *self._driver.clients.transports)

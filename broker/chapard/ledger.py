@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from chapar.event import EventId
 
+COPIES: Final = frozenset({Reason.DUPLICATE, Reason.LOOP})
+"""Reasons for which a copy of an event that is here was dropped."""
 MOST_KEPT: Final = 1000
 """Losses that are remembered: some 200 kB."""
 
@@ -39,8 +41,8 @@ class Ledger:
         """Losses since the start: number `total` is the last one kept."""
 
     def note(self, effect: Loss | Drop, now: float) -> None:
-        """Keep it, if it says which event was lost. A duplicate is none: the event is there."""
-        if effect.event_id is None or effect.reason is Reason.DUPLICATE:
+        """Keep it, if it says which event was lost. A copy is none: the event is there."""
+        if effect.event_id is None or effect.reason in COPIES:
             return
         homes = effect.homes.indexes() if isinstance(effect, Loss) else (self._index,)
         self._entries.append(Entry(now, effect.event_id, tuple(homes), str(effect.reason), effect.client))

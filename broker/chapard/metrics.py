@@ -10,12 +10,15 @@ sessions: only homes and sessions are walked, the rest is `len` and sums that th
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily
 
 from chapard.core.effects import Reason
+from chapard.core.overlay.interest import Topic
+from chapard.core.overlay.report import figures
 from chapard.core.roles import Role
 from chapard.routes import FAULT_KINDS, OK
 from chapard.status import filters_held
@@ -57,6 +60,7 @@ class _NodeCollector:
         yield from _events(node)
         yield from _sessions(node)
         yield from _tables(node)
+        yield from _overlay(node)
         yield from _ports(node, around)
         yield from _rest(node, around)
 
@@ -95,6 +99,23 @@ def _tables(node: Node) -> Iterator[Metric]:
     limits = {table: limit for table, (_, limit) in sizes.items()}
     yield _gauges("table_used", "Entries of a bounded table or queue.", "table", used)
     yield _gauges("table_limit", "Most entries of a bounded table or queue.", "table", limits)
+
+
+def _overlay(node: Node) -> Iterator[Metric]:
+    routing, tree = node.config.routing, node.tree
+    algorithm = "none" if tree is None else str(routing.algorithm)
+    yield _info("routing", "How the network is run.", mode=str(routing.mode), algorithm=algorithm)
+    if tree is None:
+        return
+    links = figures(tree)
+    up = sum(link.is_up for link in links)
+    yield _gauges("overlay_links", "Links of this node in the tree.", "state", {"up": up, "down": len(links) - up})
+    family = GaugeMetricFamily("chapar_overlay_interests", "Over all links.", labels=["topic", "direction"])
+    for topic, direction in product(Topic, ("received", "sent")):
+        family.add_metric([topic, direction], sum(getattr(link, f"{topic}_{direction}") for link in links))
+    yield family
+    loops = tree.loops.total()
+    yield _counter("overlay_loops", "Events that came back over another link: the tree has a cycle.", loops)
 
 
 def _ports(node: Node, around: Surroundings) -> Iterator[Metric]:

@@ -47,6 +47,10 @@ PLACE_KEYS: Final = frozenset(
 """What a source of routes must know of its node. If any of it needs a restart, so does a change of the source."""
 
 
+PARTS: Final = ("routing", "overlay")
+"""Parts of the core's configuration that are sections for the operator."""
+
+
 class SettingsError(ValueError):
     """Settings that cannot work: one line that names the key, what was given and what is wanted."""
 
@@ -264,5 +268,8 @@ def _flat(settings: Settings) -> Iterator[tuple[str, object]]:
         values = getattr(settings, section.name)
         assert is_dataclass(values), "each section is a dataclass"
         for each in fields(values):
-            key = "groups" if each.name == "groups" else f"{section.name}.{each.name}"
-            yield key, getattr(values, each.name)
+            item = getattr(values, each.name)
+            if is_dataclass(item) and each.name in PARTS:
+                yield from ((f"{each.name}.{part.name}", getattr(item, part.name)) for part in fields(item))
+            else:
+                yield "groups" if each.name == "groups" else f"{section.name}.{each.name}", item

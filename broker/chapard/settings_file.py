@@ -17,7 +17,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from chapard import settings_value as value
-from chapard.core.config import Config, ConfigError, Group
+from chapard.core.config import Config, ConfigError, Group, Mode, Overlay, Routing
+from chapard.core.overlay.plan import OverlayKind
+from chapard.core.overlay.router import Algorithm
 from chapard.place import Written, find_place
 from chapard.settings import (
     LIVE_SOURCES,
@@ -122,6 +124,31 @@ _SECTIONS: Final[Mapping[str, tuple[Any, Mapping[str, Reader]]]] = MappingProxyT
         ),
     }
 )
+# Parts of the core's configuration that have sections of their own.
+_PARTS: Final[Mapping[str, tuple[Any, Mapping[str, Reader]]]] = MappingProxyType(
+    {
+        "routing": (
+            Routing,
+            {
+                "mode": partial(value.member, kind=Mode),
+                "algorithm": partial(value.member, kind=Algorithm),
+                "advertisements": value.flag,
+                "refresh_period": value.number,
+                "merge_delay": value.number,
+                "publisher_roots": partial(value.items, read=_NODE_INDEX, what="node indexes"),
+            },
+        ),
+        "overlay": (
+            Overlay,
+            {
+                "kind": partial(value.member, kind=OverlayKind),
+                "links": partial(
+                    value.items, read=partial(value.pair, read=_NODE_INDEX, what="node indexes"), what="links"
+                ),
+            },
+        ),
+    }
+)
 _GROUP: Final[Mapping[str, Reader]] = MappingProxyType(
     {
         "nodes": partial(value.items, read=_NODE_INDEX, what="node indexes"),
@@ -154,14 +181,15 @@ def from_tree(tree: Mapping[str, object]) -> Settings:
 
     Raises SettingsError, or StartError if the machine has no place in a mesh.
     """
-    known = [*_SECTIONS, "protocol", "groups"]
+    known = [*_SECTIONS, *_PARTS, "protocol", "groups"]
     for name, section in tree.items():
         if name not in known:
             what = "section" if isinstance(section, dict) else "key"
             raise SettingsError(f"unknown {what} {value.key_shown(name)}: {_hint(name, known)}")
     sections = {name: _section(tree, name) for name in known}
     groups = {name: _group(name, group) for name, group in sections.pop("groups").items()}
-    protocol = _protocol(sections.pop("protocol"), groups)
+    parts = {name: _part(name, sections.pop(name)) for name in _PARTS}
+    protocol = _protocol(sections.pop("protocol"), {"groups": MappingProxyType(groups), **parts})
     read = {name: _read_keys(name, sections[name], keys) for name, (_, keys) in _SECTIONS.items()}
     if read["routes"].get("source") in LIVE_SOURCES:
         _settle(read, protocol.nodes)
@@ -187,8 +215,8 @@ def _settle(read: dict[str, dict[str, Any]], nodes: int) -> None:
 
 def protocol_keys() -> dict[str, Reader]:
     """What [protocol] may hold: the core's parameters but for recording, each of the type of its default."""
-    usual = Config()
-    names = [each.name for each in fields(Config) if each.name != "groups" and not each.name.startswith("record")]
+    usual, apart = Config(), {"groups", *_PARTS}
+    names = [each.name for each in fields(Config) if each.name not in apart and not each.name.startswith("record")]
     return {name: _reader_like(getattr(usual, name)) for name in names}
 
 
@@ -202,10 +230,18 @@ def _reader_like(default: object) -> Reader:
     return value.number
 
 
-def _protocol(given: Mapping[str, object], groups: Mapping[str, Group]) -> Config:
+def _part(name: str, given: Mapping[str, object]) -> Any:
+    kind, keys = _PARTS[name]
+    try:
+        return kind(**_read_keys(name, given, keys))
+    except ConfigError as error:
+        raise SettingsError(str(error)) from None
+
+
+def _protocol(given: Mapping[str, object], parts: Mapping[str, Any]) -> Config:
     values = _read_keys("protocol", given, protocol_keys())
     try:
-        return Config(**values, groups=MappingProxyType(groups), record=False)
+        return Config(**values, **parts, record=False)
     except ConfigError as error:
         raise SettingsError(f"protocol: {error}") from None
 
@@ -247,7 +283,7 @@ def _hint(name: str, known: Sequence[str], elsewhere: str | None = None) -> str:
 
 def _elsewhere(key: str) -> str | None:
     """The section in which this key would be known."""
-    for name, (_, keys) in _SECTIONS.items():
+    for name, (_, keys) in {**_SECTIONS, **_PARTS}.items():
         if key in keys:
             return f"{name}.{key}"
     return f"protocol.{key}" if key in protocol_keys() else None

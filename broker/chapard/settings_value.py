@@ -92,6 +92,12 @@ def items(given: object, read: Reader, what: str) -> tuple[Any, ...]:
     return values
 
 
+def pair(given: object, read: Reader, what: str) -> tuple[Any, Any]:
+    if not isinstance(given, list) or len(given) != 2:
+        raise _fault(f"a pair of {what} such as [1, 2]", given)
+    return read(given[0]), read(given[1])
+
+
 def path(given: object) -> Path:
     if not isinstance(given, str) or not given or "\0" in given:
         raise _fault("the name of a file or directory in quotes", given)

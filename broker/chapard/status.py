@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from chapar.event import split_id
+from chapard.core.overlay.report import figures
 from chapard.role_reason import role_reason
 
 if TYPE_CHECKING:
@@ -110,6 +111,7 @@ def status(node: Node, around: Surroundings, now: float) -> Json:
             "power": str(node.power),
         },
         "peers": len(node.station.peers),
+        "routing": _routing(node),
         "tables": {
             "fmt": {"homes": len(node.fmt), "filters": filters_held(node), "digest": f"{node.fmt.tree.root:016x}"},
             "met": {"events": len(node.met), "bytes": node.met.bytes, "digest": f"{node.met.tree.root:016x}"},
@@ -238,6 +240,29 @@ def pages(
         "/status/clients": lambda: _json(clients(node)),
         "/status/routes": lambda: _json(routes(node, surroundings())),
         "/status/losses": lambda: _json(losses(ledger, clock())),
+    }
+
+
+def _routing(node: Node) -> Json:
+    """How the network is run; on a tree, the links of this node with what stands over them."""
+    routing, tree = node.config.routing, node.tree
+    if tree is None:
+        return {"mode": str(routing.mode)}
+    return {
+        "mode": str(routing.mode),
+        "algorithm": str(routing.algorithm),
+        "advertisements": routing.advertisements,
+        "loops": sum(tree.loops.values()),
+        "links": [
+            {
+                "neighbour": link.neighbour,
+                "state": "up" if link.is_up else "down",
+                "subscriptions": {"received": link.subscriptions_received, "sent": link.subscriptions_sent},
+                "advertisements": {"received": link.advertisements_received, "sent": link.advertisements_sent},
+                "loops": link.loops,
+            }
+            for link in figures(tree)
+        ],
     }
 
 

@@ -63,6 +63,17 @@ def test_check_shows_the_place_that_was_found(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(
+    ("links", "shown"), [("[[1, 3], [1, 2]]", "neighbours 2, 3"), ("[[2, 3]]", "none: overlay.links do not name it")]
+)
+def test_check_shows_the_place_in_the_tree(capsys: pytest.CaptureFixture[str], links: str, shown: str) -> None:
+    """Mode, algorithm, and who this node's neighbours are."""
+    assert main(["--check", "--set", "routing.mode=tree", "--set", f"overlay.links={links}"]) == 0
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "routing.mode" in line]
+    assert line.split(maxsplit=1)[1].startswith("tree, identity; ")
+    assert line.endswith(shown)
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["--set", "node.adress=127.0.0.1"], "did you mean address"),

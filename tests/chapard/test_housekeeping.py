@@ -12,7 +12,7 @@ from chapar.endpoint import Endpoint
 from chapar.event import event_id
 from chapard.addresses import Addresses
 from chapard.clock import Clock
-from chapard.core.config import Config
+from chapard.core.config import Config, Mode, Overlay, Routing
 from chapard.core.effects import Reason
 from chapard.core.node import Node
 from chapard.core.nodevector import NodeVector
@@ -50,9 +50,9 @@ def run(work: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(work, 3 * PATIENCE))
 
 
-async def driver_of(disk: SickDisk | None = None) -> Driver:
+async def driver_of(disk: SickDisk | None = None, config: Config | None = None) -> Driver:
     clock = Clock()
-    node = Node(1, 1, Config(nodes=8), Random(1), clock(), None)
+    node = Node(1, 1, config or Config(nodes=8), Random(1), clock(), None)
     driver = Driver(node, Addresses(["127.0.0.0/24"], {}, 8), clock, cast("Disk | None", disk))
     await driver.mesh.open(MeshSettings(port=0, receive_buffer=65_536, send_buffer=65_536), "127.0.0.1")
     driver.clients.listen(ClientsSettings(listen=Endpoint("127.0.0.1", 0), receive_buffer=4096, send_buffer=65_536))
@@ -86,6 +86,28 @@ def test_losses_and_drops_are_told_once_each(caplog: pytest.LogCaptureFixture) -
         ((message, fields),) = told(caplog)
         assert message.startswith("datagrams lost")
         assert 0 < cast("int", fields["count"]) < 200
+        house.close()
+        driver.close()
+
+    run(work())
+
+
+def test_a_cycle_among_the_daemons_is_told_once_in_a_while(caplog: pytest.LogCaptureFixture) -> None:
+    """Of events that came back over another link, a look tells how many since the last one, link by link."""
+    caplog.set_level(logging.INFO)
+
+    async def work() -> None:
+        tree = Config(nodes=8, routing=Routing(mode=Mode.TREE), overlay=Overlay(((1, 2), (1, 3))))
+        driver = await driver_of(config=tree)
+        house = Housekeeping(driver, None, Notifier({}), battery=lambda: None, look_every=3600)
+        broker = driver.node.tree
+        assert broker is not None
+        broker.loops[3] += 5
+        house.look()
+        house.look()
+        ((message, fields),) = told(caplog)
+        assert message.startswith("events came back over another link")
+        assert fields == {"neighbour": 3, "count": 5}
         house.close()
         driver.close()
 

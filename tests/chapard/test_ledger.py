@@ -27,6 +27,7 @@ def test_what_names_no_event_or_loses_none_is_not_kept() -> None:
     ledger = Ledger(9)
     ledger.note(Drop(Reason.STALE, 3, None, None), 10.0)
     ledger.note(Drop(Reason.DUPLICATE, 3, None, EVENT), 10.0)
+    ledger.note(Drop(Reason.LOOP, 3, None, EVENT), 10.0)
     assert (len(ledger), ledger.total, list(ledger.latest())) == (0, 0, [])
 
 

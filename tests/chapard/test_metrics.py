@@ -10,8 +10,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from chapar.event import Event, event_id
 from chapar.filter import Filter
+from chapard.core.config import Mode, Overlay, Routing
 from chapard.core.effects import Reason
 from chapard.core.nodevector import NodeVector
+from chapard.core.overlay.router import Algorithm
 from chapard.core.roles import Role, Why
 from chapard.metrics import CONTENT_TYPE, Metrics
 from chapard.routes import FAULT_KINDS
@@ -33,6 +35,8 @@ LABELS = {
     "direction": {"received", "sent"},
     "version": {AROUND.version},
     "kind": set(FAULT_KINDS),
+    "mode": {str(mode) for mode in Mode},
+    "algorithm": {"none", *(str(algorithm) for algorithm in Algorithm)},
 }
 """What labels may say; `table` may say what the node's sizes name."""
 
@@ -214,3 +218,18 @@ def test_a_page_of_large_tables_is_quick() -> None:
     found = values(node)
     assert (found["chapar_fmt_filters"], found["chapar_met_events"]) == (homes * filters, events)
     assert min(costs) < 0.02
+
+
+def test_a_tree_shows_its_links_and_what_stands_over_them() -> None:
+    """How many are up, and sums over all links: no neighbour becomes a series."""
+    routing = Routing(mode=Mode.TREE, algorithm=Algorithm.COVERING)
+    network = FakeNetwork(chain(2), config=quick(routing=routing, overlay=Overlay(((0, 1), (1, 2)))))
+    network.run(2)
+    network.client("s", at=0).subscribe(Filter(subject="x"))
+    network.run(1)
+    shown = values(network.nodes[1])
+    assert shown["chapar_routing_info.covering.tree"] == 1
+    assert (shown["chapar_overlay_links.up"], shown["chapar_overlay_links.down"]) == (1, 1)
+    assert shown["chapar_overlay_interests.received.subscriptions"] == 1
+    assert shown["chapar_overlay_interests.sent.subscriptions"] == 0
+    assert shown["chapar_overlay_loops_total"] == 0

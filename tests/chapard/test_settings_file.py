@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from chapar.endpoint import Endpoint
-from chapard.core.config import Group, QueuePolicy
+from chapard.core.config import Group, QueuePolicy, Routing
+from chapard.core.overlay.router import Algorithm
 from chapard.settings import NodeSettings, OlsrSettings, Settings, SettingsError
 from chapard.settings_file import LARGEST_FILE, from_tree, load, protocol_keys
 from chapard.transport import StartError
@@ -86,6 +87,12 @@ def test_every_section_is_read(tmp_path: Path) -> None:
     beacon_min = 2
     hop_ack = false
     queue_policy = "refuse"
+    [routing]
+    algorithm = "covering"
+    advertisements = true
+    refresh_period = 8
+    [overlay]
+    links = [[1, 7], [7, 9]]
     """
     settings = load(written(tmp_path, text))
     assert settings.node == NodeSettings(
@@ -115,6 +122,8 @@ def test_every_section_is_read(tmp_path: Path) -> None:
     assert (protocol.nodes, protocol.beacon_min, protocol.hop_ack) == (128, 2.0, False)
     assert protocol.queue_policy is QueuePolicy.REFUSE
     assert not protocol.record
+    assert protocol.routing == Routing(algorithm=Algorithm.COVERING, advertisements=True, refresh_period=8.0)
+    assert protocol.overlay.links == ((1, 7), (7, 9))
 
 
 @pytest.mark.parametrize(
@@ -144,6 +153,17 @@ def test_every_section_is_read(tmp_path: Path) -> None:
         ("olsr.willingness=8", "olsr.willingness: want a whole number from 0 to 7, got 8"),
         ("mesh.interfaces=wlan0", 'mesh.interfaces: want a list of interface names in square brackets, got "wlan0"'),
         ("groups.command.node=[1]", "unknown key groups.command.node: did you mean nodes?"),
+        ("routing.mode=trees", 'routing.mode: want "chapar" or "tree", got "trees"'),
+        ("routing.algoritm=simple", "unknown key routing.algoritm: did you mean algorithm?"),
+        ("routing.refresh_period=0", "routing.refresh_period must be above 0 s"),
+        ("routing.links=[]", "unknown key routing.links: did you mean overlay.links?"),
+        ("overlay.links=[[1, 2], [2, 3], [3, 1]]", "overlay.links has the cycle 1 - 3 - 2 - 1: leave one of its links"),
+        ("overlay.links=[[1, 1]]", "overlay.links joins node 1 to itself: leave [1, 1] out"),
+        ("overlay.links=[[1, 2], [1, 2]]", "overlay.links: want each of the links once, got [[1, 2], [1, 2]]"),
+        ("overlay.links=[[1, 2], [2, 1]]", "overlay.links names [2, 1] twice: write it once"),
+        ("overlay.links=[[1, 256]]", "protocol: overlay and publisher_roots name nodes below 256 (nodes), not [256]"),
+        ("overlay.links=[1, 2]", "overlay.links: want a pair of node indexes such as [1, 2], got 1"),
+        ("overlay.kind=somer", 'overlay.kind: want "static", got "somer"'),
         ("groups.command=3", "groups.command: want a table [groups.command], got 3"),
         pytest.param("node.index=" + "[" * 5000, "node.index: want a whole number from 0 to 65534, got", id="deep"),
         ("level=debug", '--set "level=debug": write section.key=value, for example log.level=debug'),
@@ -269,9 +289,9 @@ def test_a_node_alone_is_on_loopback_whatever_its_interfaces() -> None:
 
 
 def test_every_parameter_of_the_core_can_be_set() -> None:
-    """[protocol] is the core's configuration, but for groups and recording."""
+    """[protocol] is the core's configuration, but for recording and what has sections of its own."""
     names = {each.name for each in fields(Settings().protocol)}
-    assert names - set(protocol_keys()) == {"groups", "record", "record_frames"}
+    assert names - set(protocol_keys()) == {"groups", "routing", "overlay", "record", "record_frames"}
 
 
 # The commented example

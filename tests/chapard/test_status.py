@@ -10,6 +10,7 @@ import pytest
 from chapar.event import Event, event_id
 from chapar.filter import Filter
 from chapard import status
+from chapard.core.config import Mode, Overlay, Routing
 from chapard.core.effects import Loss, Reason
 from chapard.core.nodevector import NodeVector
 from chapard.ledger import Ledger
@@ -326,3 +327,22 @@ def test_a_full_mesh_is_listed_whole() -> None:
     network = FakeNetwork(mesh(6))
     network.run(5)
     assert not said(network, "/status/peers")["truncated"]
+
+
+def test_the_summary_shows_the_links_of_a_tree(network: FakeNetwork) -> None:
+    """Mode and algorithm, and for each link its state, the interests received and sent, and events that came round."""
+    assert said(network, "/status")["routing"] == {"mode": "chapar"}
+    config = quick(routing=Routing(mode=Mode.TREE), overlay=Overlay(((0, 1), (1, 2))))
+    tree = FakeNetwork(chain(2), config=config)
+    tree.run(2)
+    tree.client("s", at=0).subscribe(Filter(subject="x"))
+    tree.run(1)
+    nothing = {"received": 0, "sent": 0}
+    up = {"neighbour": 0, "state": "up", "subscriptions": {"received": 1, "sent": 0}, "advertisements": nothing}
+    down = {"neighbour": 2, "state": "down", "subscriptions": nothing, "advertisements": nothing}
+    summary = said(tree, "/status")
+    assert summary["routing"] == {
+        "mode": "tree", "algorithm": "identity", "advertisements": False, "loops": 0,
+        "links": [{**up, "loops": 0}, {**down, "loops": 0}],
+    }  # fmt: skip
+    assert summary["role"]["why"].startswith("tree: ")

@@ -226,6 +226,7 @@ def _status(data: Mapping[str, Any]) -> str:
         ("version", _said("{version}", data)),
         ("role", _role(_dict(data.get("role")))),
         ("peers", _said("{peers}", data)),
+        ("routing", _routing(_dict(data.get("routing")))),
         ("routes", _said("{destinations:destination}, {neighbours:neighbour}; source ", routes) + _source(routes)),
         ("FMT", _said("{filters:filter} of {homes:home}, digest {digest}", tables.get("fmt"))),
         ("MET", _said("{events:event}, {size}, digest {digest}", met, size=_size(met.get("bytes")))),
@@ -235,7 +236,7 @@ def _status(data: Mapping[str, Any]) -> str:
         ("losses", _counts(_dict(data.get("losses")))),
         ("kernel drops", _said("{kernel_drops}", data)),
     ]
-    return facts(pairs) + _sizes(_dict(data.get("sizes")))
+    return facts(pairs) + _links(_dict(data.get("routing"))) + _sizes(_dict(data.get("sizes")))
 
 
 def _role(role: Mapping[str, Any]) -> str:
@@ -245,6 +246,34 @@ def _role(role: Mapping[str, Any]) -> str:
     if role.get("power") is not None:
         sentence += ", power {power}"
     return _said(sentence, role)
+
+
+def _routing(routing: Mapping[str, Any]) -> str:
+    if routing.get("mode") != "tree":
+        return _said("{mode}", routing)
+    sentence = "{mode}, {algorithm}"
+    if routing.get("advertisements"):
+        sentence += ", with advertisements"
+    if routing.get("loops"):
+        sentence += "; {loops:event} came back over another link: the tree has a cycle"
+    return _said(sentence, routing)
+
+
+def _links(routing: Mapping[str, Any]) -> str:
+    """The links of the tree, and how many interests stand over each, received and sent."""
+    links = [_dict(link) for link in _list(routing.get("links"))]
+    if not links:
+        return ""
+    topics = [topic for topic in ("subscriptions", "advertisements") if topic == "subscriptions" or routing.get(topic)]
+    rows = [
+        (_words(link.get("neighbour")), _words(link.get("state")), *(_both(link.get(topic)) for topic in topics))
+        for link in links
+    ]
+    return "\n" + table(("neighbour", "link", *topics), rows)
+
+
+def _both(counts: object) -> str:
+    return _said("{received} in, {sent} out", counts)
 
 
 def _counts(counts: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from chapar.cli.arguments import PAGES
 from chapar.cli.pages import page
 
 STATUS: dict[str, Any] = {
+    "routing": {"mode": "chapar"},
     "version": "0.1.0",
     "node": {"index": 3, "incarnation": 1700000000, "address": "10.0.0.3", "uptime_seconds": 11520.4},
     "role": {"role": "broker", "why": "most neighbours", "broker": 3, "power": 0.8},
@@ -37,6 +38,7 @@ def test_status_is_a_page_of_facts() -> None:
         "version       0.1.0\n"
         "role          broker (most neighbours), its broker is node 3, power 0.8\n"
         "peers         4\n"
+        "routing       chapar\n"
         "routes        4 destinations, 1 neighbour; source static: ok (version 6)\n"
         "FMT           12 filters of 5 homes, digest a1b2\n"
         "MET           30 events, 12.3 kB, digest c3d4\n"
@@ -50,6 +52,22 @@ def test_status_is_a_page_of_facts() -> None:
         "met events    30  10000\n"
         "sessions       3   1000\n"
     )
+
+
+def test_status_shows_the_links_of_a_tree() -> None:
+    """Mode and algorithm among the facts, and below them each link with what stands over it; loops where there are."""
+    nothing = {"received": 0, "sent": 0}
+    links = [
+        {"neighbour": 2, "state": "up", "subscriptions": {"received": 3, "sent": 1}, "advertisements": nothing},
+        {"neighbour": 5, "state": "down", "subscriptions": nothing, "advertisements": nothing},
+    ]
+    routing = {"mode": "tree", "algorithm": "covering", "advertisements": False, "loops": 0, "links": links}
+    text = page("status", {**STATUS, "routing": routing})
+    assert "routing       tree, covering\n" in text
+    assert "neighbour  link  subscriptions\n2          up    3 in, 1 out\n5          down  0 in, 0 out\n" in text
+    shown = page("status", {**STATUS, "routing": {**routing, "advertisements": True, "loops": 4}})
+    assert "tree, covering, with advertisements; 4 events came back over another link: the tree has a cycle" in shown
+    assert "neighbour  link  subscriptions  advertisements\n" in shown
 
 
 def test_peers_say_when_they_were_heard() -> None:
