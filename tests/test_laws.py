@@ -113,7 +113,8 @@ CLOCKS = {
 }
 CHANCE = {"chapard.daemon": "the seed of a daemon's core: nobody shall foresee it"}
 # These judge the core, so nothing of it runs in them.
-CHECKERS = tuple(f"chapar_sim.{name}" for name in ("checkers", "tablecheck", "oracle", "history", "spells", "case"))
+_JUDGES = ("checkers", "tablecheck", "oracle", "tree_oracle", "history", "spells", "case")
+CHECKERS = tuple(f"chapar_sim.{name}" for name in _JUDGES)
 # Modules without a test file of their own, each with the reason.
 UNTESTED = {
     "chapar.cli.exits": "declares exit codes and one error",

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 RARE: Final = 1e-5
 """Probability that is taken for never: a message is bound to arrive within so many tries that all fail with it."""
+MOST_FAR_LOSS: Final = 0.6
+"""Loss over several hops beyond which links of a tree come and go."""
 TRANSIT_SLACK: Final = 1.0
 """Seconds per hop by which an event may outlive its lifetime: that travels as remaining time, transit not counted."""
 
@@ -121,6 +123,31 @@ class Bounds:
         """Until filters of a home nobody hears of are gone everywhere: a lease, then leases while routing sees it."""
         leases = 1 + max(1, math.ceil(self.convergence / self.config.subscription_lease))
         return leases * self.config.subscription_lease * (1 + self.drift) + 2 * self.config.refresh_period
+
+    # On a tree of brokers, whose links may span as many hops as the network has
+
+    def overlay_up(self, diameter: int) -> float:
+        """Until the links of the tree in an unchanged network are up, and what was said before it is void."""
+        beacons = self.config.refresh_period * math.ceil(tries(self._far_loss(diameter)) / 3)
+        given_up = self.config.hop_patience + self.config.sync_retry
+        return self.convergence + given_up + beacons + 2 * self.overlay_crossing(1, diameter)
+
+    def overlay_spread(self, brokers: int, diameter: int) -> float:
+        """Until what a client wants is known, and what matches is there, in a region of so many brokers."""
+        gathered = brokers * self.config.routing.merge_delay
+        return 1.0 + 3 * gathered + 4 * self.overlay_crossing(brokers, diameter) + self.config.serve_retry
+
+    def overlay_crossing(self, brokers: int, diameter: int) -> float:
+        """Until an event has crossed a region of so many brokers, each loss repaired."""
+        loss = self._far_loss(diameter)
+        if loss > MOST_FAR_LOSS:
+            return math.inf
+        repairs = tries(loss) if loss > 0 else 0
+        return brokers * (repairs * self.config.retry_max + diameter * self.delay)
+
+    def _far_loss(self, diameter: int) -> float:
+        """The loss over so many hops, which nobody repairs on the way."""
+        return 1 - (1 - self.loss) ** diameter
 
     def shortest_life(self, lifetime: float) -> float:
         """How long an event is kept at least, whatever clocks it meets."""

@@ -11,6 +11,7 @@ from chapar_sim.bounds import Bounds, olsr_convergence
 from chapar_sim.history import History, Span
 from chapar_sim.oracle import Oracle
 from chapar_sim.spells import Disturbance, Network
+from chapar_sim.tree_oracle import TreeOracle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -85,7 +86,8 @@ class Case:
         history = History(trace, bounds.session(), pauses)
         network = Network(trace, history, nodes=nodes, plain=plain, disturbances=disturbances, reroutes=reroutes)
         corruptions = tuple(sorted(each.t for each in disturbances if each.forgets))
-        oracle = Oracle(history, network, bounds, disturbances)
+        is_tree = bounds.config.routing.mode == "tree"
+        oracle = (TreeOracle if is_tree else Oracle)(history, network, bounds, disturbances)
         return cls(trace, bounds, history, network, oracle, corruptions, forged_from)
 
 

@@ -12,7 +12,10 @@ from chapar.cli.arguments import Parser
 from chapar_sim import swarm, traffic_cli
 from chapar_sim.checkers import check
 from chapar_sim.clock import SimulationError
+from chapar_sim.compare import RESULT, CompareError
+from chapar_sim.compare import add_parser as add_compare
 from chapar_sim.datasets import DatasetsError, write
+from chapar_sim.outcome import outcomes
 from chapar_sim.scenario import ScenarioError, load
 from chapar_sim.summary import as_text, summarise
 from chapar_sim.world import World
@@ -30,6 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(args.run(args))
     except ScenarioError as error:
+        _complain(str(error))
+        return USAGE
+    except CompareError as error:
         _complain(str(error))
         return USAGE
     except (SimulationError, DatasetsError) as error:
@@ -51,8 +57,10 @@ def _parser() -> Parser:
     run.add_argument("scenario", metavar="SCENARIO.toml", type=Path)
     run.add_argument("--seed", type=_seed, help="seed of all chance (default: the scenario's own)")
     run.add_argument("--json", action="store_true", help="print the summary as JSON")
-    run.add_argument("--out", metavar="DIR", type=Path, help="write the datasets there, as Parquet")
+    run.add_argument("--out", metavar="DIR", type=Path, help="write result.json and the datasets there")
+    run.add_argument("--algorithm", metavar="NAME", help="route by this algorithm, on the scenario's tree")
     run.set_defaults(run=_run)
+    add_compare(commands)
     swarm.add_parser(commands)
     traffic_cli.add_parser(commands)
     return parser
@@ -70,6 +78,8 @@ def _seed(text: str) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     scenario = load(args.scenario)
+    if args.algorithm is not None:
+        scenario = scenario.routed_by(args.algorithm)
     out: Path | None = args.out
     if out is not None:
         try:
@@ -84,6 +94,11 @@ def _run(args: argparse.Namespace) -> int:
     sys.stdout.write((json.dumps(figures, indent=2) if args.json else as_text(figures)) + "\n")
     if out is not None:
         write(trace, scenario.name, out)
+        result = {"world": "sim", **figures, "per_event": [each.to_json() for each in outcomes(trace)]}
+        try:
+            (out / RESULT).write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise DatasetsError(f"{out}: {error.strerror}") from None
     return FAILED if violations else DONE
 
 

@@ -163,6 +163,7 @@ class Daemon:
             self._was_wiped = True
         if self.core is None:
             return
+        self.count_messages()
         self.core = None
         self._armed = None
         self._is_paused = False
@@ -238,6 +239,12 @@ class Daemon:
     def corrupt(self, rng: Random) -> None:
         """Scramble the core's tables."""
         self._do(lambda core, now: scramble(cast("Node", core), rng, now))
+
+    def count_messages(self) -> None:
+        """Enter what the core has sent over the links of its tree, at the end of its life or of the run."""
+        tree = getattr(self.core, "tree", None)
+        if tree is not None:
+            self._trace.messages.update(tree.sent)
 
     def snapshot(self) -> Snapshot | None:
         """The core's tables now; None while the daemon is down."""

@@ -7,7 +7,7 @@ comes about. Reading is strict: a scenario with an unknown key or an impossible 
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from chapar.limits import MAX_NODES
 from chapar_sim.clientspec import ClientSpec, read_client
 from chapar_sim.faultspec import FaultSpec, read_fault
+from chapar_sim.overlayspec import read_overlay, read_routing
 from chapar_sim.table import ScenarioError, Table
 from chapar_sim.terrain import (
     MobilitySpec,
@@ -28,7 +29,8 @@ from chapar_sim.terrain import (
     read_routes,
     read_topology,
 )
-from chapard.core.config import Config, ConfigError, Group
+from chapard.core.config import Config, ConfigError, Group, Mode, Overlay, Routing
+from chapard.core.overlay.router import Algorithm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -72,6 +74,8 @@ class Scenario:
     """Parameters of the daemons that differ from their defaults."""
     clients: tuple[ClientSpec, ...] = ()
     faults: tuple[FaultSpec, ...] = ()
+    routing: Routing = field(default_factory=Routing)
+    overlay: Overlay = field(default_factory=Overlay)
 
     @property
     def active(self) -> float:
@@ -80,7 +84,21 @@ class Scenario:
 
     def daemon_config(self) -> Config:
         """The configuration of every daemon."""
-        return Config(**self.config)
+        return Config(**self.config, routing=self.routing, overlay=self.overlay)
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether the daemons route on a tree of brokers."""
+        return self.routing.mode is Mode.TREE
+
+    def routed_by(self, algorithm: str) -> Scenario:
+        """The same on the same tree, by another routing algorithm. Raises ScenarioError."""
+        if not self.is_tree:
+            raise ScenarioError(f'{self.name}: --algorithm is for a tree; give the scenario [routing] mode = "tree"')
+        known = [each.value for each in Algorithm]
+        if algorithm not in known:
+            raise ScenarioError(f"--algorithm {algorithm}: not known; write one of {', '.join(known)}")
+        return replace(self, routing=replace(self.routing, algorithm=Algorithm(algorithm)))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object], where: str = "scenario", folder: Path | None = None) -> Scenario:
@@ -106,8 +124,11 @@ class Scenario:
             config=_read_config(table.table("config"), nodes),
             clients=tuple(read_client(each, nodes, hosts) for each in table.tables("client")),
             faults=tuple(read_fault(each, nodes, topology, duration) for each in table.tables("fault")),
+            routing=read_routing(table.table("routing"), hosts),
+            overlay=read_overlay(table.table("overlay"), hosts),
         )
         table.finish()
+        _check_config(table, scenario)
         _check_names(table, scenario)
         return scenario
 
@@ -164,7 +185,7 @@ def _read_config(table: Table, nodes: frozenset[int]) -> Mapping[str, Any]:
     usual = Config()
     values: dict[str, Any] = {}
     for each in fields(Config):
-        if not table.has(each.name):
+        if each.name in ("routing", "overlay") or not table.has(each.name):
             continue
         default = getattr(usual, each.name)
         if each.name == "groups":
@@ -195,6 +216,15 @@ def _read_groups(table: Table) -> Mapping[str, Group]:
         groups[name] = Group(frozenset(group.integers("nodes", low=0, high=MAX_NODES - 1)), frozenset(clients))
         group.finish()
     return groups
+
+
+def _check_config(table: Table, scenario: Scenario) -> None:
+    try:
+        scenario.daemon_config()
+    except ConfigError as error:
+        table.fail("", str(error))
+    if scenario.is_tree and not scenario.overlay.links:
+        table.fail("overlay.links", 'missing; routing.mode = "tree" needs a tree, such as [[1, 2], [2, 3]]')
 
 
 def _check_names(table: Table, scenario: Scenario) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from chapar_sim.trace import Trace
 
 Figures = dict[str, Any]
+MESSAGES = ("notification", "subscribe", "unsubscribe", "refresh", "advertise", "unadvertise")
+"""What goes over the links of a tree of brokers, by what it says."""
 MAX_VIOLATIONS = 20
 """Violations shown to a person; a program gets all."""
 
@@ -57,11 +59,24 @@ def summarise(trace: Trace, scenario: Scenario, seed: int, violations: Sequence[
             "per_delivery": {key: _ratio(value, len(trace.delivered)) for key, value in total.items()},
             "queue_overflows": traffic.overflows,
         },
+        **({"routing": _routing(trace, scenario)} if scenario.is_tree else {}),
         "cost": {name: _rounded(value) for name, value in cost_of(trace, scenario, found)._asdict().items()},
         "apart": [each._asdict() for each in times_apart(trace, found)],
         "merges": [merge._asdict() for merge in trace.merges],
         "violations": [each._asdict() for each in violations],
         "digest": trace.digest(),
+    }
+
+
+def _routing(trace: Trace, scenario: Scenario) -> Figures:
+    """How the tree was run, and what went over its links, by what it said."""
+    routing, overlay = scenario.routing, scenario.overlay
+    return {
+        "algorithm": str(routing.algorithm),
+        "advertisements": routing.advertisements,
+        "brokers": len(overlay.nodes),
+        "links": len(overlay.links),
+        "messages": {kind: trace.messages[kind] for kind in MESSAGES},
     }
 
 
@@ -132,6 +147,7 @@ def as_text(figures: Figures) -> str:
         f"{head}\nseed {figures['seed']}, {figures['duration_s']:g} s, {size}",
         _event_table(figures),
         "\n".join(lines),
+        *_routing_lines(figures),
         _air_table(figures["air"]),
         *_cost_lines(figures["cost"]),
         *_merge_lines(figures["apart"], figures["merges"]),
@@ -148,10 +164,20 @@ def _event_table(figures: Figures) -> str:
         ratio = "–" if event["ratio"] is None else f"{100 * event['ratio']:.1f} %"
         rows.append((name, str(event["published"]), str(event["wanted"]), str(event["delivered"]), ratio, *times))
     return (
-        _table(rows)
+        table_text(rows)
         + "\n(wanted: a client got it, or was subscribed when it was published or, if it is kept, in the end; "
         + "times: from publisher to subscriber)"
     )
+
+
+def _routing_lines(figures: Figures) -> list[str]:
+    routing = figures.get("routing")
+    if routing is None:
+        return []
+    how = f"{routing['algorithm']} routing{' with advertisements' if routing['advertisements'] else ''}"
+    head = (f"on the {routing['links']} links of the tree", "messages")
+    rows = [head, *((kind, str(count)) for kind, count in routing["messages"].items())]
+    return [f"{how}\n\n{table_text([*rows, ('all', str(sum(routing['messages'].values())))])}"]
 
 
 def _air_table(air: Figures) -> str:
@@ -163,7 +189,7 @@ def _air_table(air: Figures) -> str:
         rows.append(("per delivery", f"{per['transmissions']:.1f}", f"{per['bytes']:.0f}"))
     largest = sorted(air["by_kind"].items(), key=lambda item: (-item[1]["bytes"], item[0]))
     kinds = [("frame", "frames", "bytes"), *((name, str(each["frames"]), str(each["bytes"])) for name, each in largest)]
-    lines = [_table(rows), "", _table(kinds)]
+    lines = [table_text(rows), "", table_text(kinds)]
     if air["queue_overflows"]:
         lines.append(f"lost in full transmit queues: {air['queue_overflows']}")
     return "\n".join(lines)
@@ -213,7 +239,8 @@ def _seconds(value: float | None) -> str:
     return f"{1000 * value:.0f} ms" if value < 1 else f"{value:.1f} s"
 
 
-def _table(rows: Sequence[Sequence[str]]) -> str:
+def table_text(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of cells as lines, the first column to the left."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = [
         "  ".join(

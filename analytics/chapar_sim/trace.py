@@ -155,6 +155,8 @@ class Trace:
     spools: dict[tuple[str, int], bytearray] = field(default_factory=dict)
     """Dataset and node → the rows that its daemon wrote."""
     drops: Counter[tuple[int, str]] = field(default_factory=Counter)
+    messages: Counter[str] = field(default_factory=Counter)
+    """On the links of a tree of brokers, by what they say."""
     traffic: Traffic = field(default_factory=Traffic)
     merges: list[Merge] = field(default_factory=list)
     end: float = 0.0

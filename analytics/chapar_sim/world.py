@@ -91,6 +91,8 @@ class World:
                 progress(self.clock.now)
         if not self.trace.snapshots or self.trace.snapshots[-1].t < end:
             self._look_at_tables()
+        for daemon in self._daemons.values():
+            daemon.count_messages()
         self.trace.end = end
         return self.trace
 

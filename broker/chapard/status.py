@@ -253,6 +253,7 @@ def _routing(node: Node) -> Json:
         "algorithm": str(routing.algorithm),
         "advertisements": routing.advertisements,
         "loops": sum(tree.loops.values()),
+        "sent": dict(sorted(tree.sent.items())),
         "links": [
             {
                 "neighbour": link.neighbour,

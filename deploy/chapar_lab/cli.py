@@ -17,6 +17,8 @@ from chapar_lab.program import LabError
 from chapar_lab.run import DONE, FAILED, INTERRUPTED, USAGE, Options, complain, run
 from chapar_lab.visit import visit
 from chapar_lab.ways import check_programs
+from chapar_sim.compare import CompareError
+from chapar_sim.compare import add_parser as add_compare
 from chapar_sim.scenario import ScenarioError, load
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ examples:
   chapar-lab status                                        who is up, who is a broker
   chapar-lab topology --svg star.svg                       who hears whom, and the ways of events
   chapar-lab shell 3                                       a shell on node 3, where chapar sub, pub, status work
+  chapar-lab compare simple identity                       the results of runs on a tree, side by side
   chapar-lab shell 2 chapar pub temp -m hello              one command there
 
 No privileges are needed where the kernel allows namespaces of users; root will do where it does not.
@@ -43,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(arguments)
     try:
         return int(args.act(args))
-    except (ScenarioError, LabError) as error:
+    except (ScenarioError, LabError, CompareError) as error:
         complain(str(error))
         return USAGE
     except (ControlError, NoBoxError) as error:
@@ -67,7 +70,9 @@ def _parser() -> Parser:
     begin.add_argument("--seed", type=_seed, help="seed of all chance (default: the scenario's own)")
     begin.add_argument("--json", action="store_true", help="print the result as JSON")
     begin.add_argument("--hold", action="store_true", help="keep the network up afterwards, until Ctrl-C")
+    begin.add_argument("--algorithm", metavar="NAME", help="route by this algorithm, on the scenario's tree")
     begin.set_defaults(act=_run)
+    add_compare(commands)
     status = commands.add_parser("status", help="what runs in a lab that is up")
     status.add_argument("--json", action="store_true", help="with all that each daemon says")
     status.set_defaults(act=_status)
@@ -93,6 +98,8 @@ def _seed(text: str) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     scenario = load(args.scenario)
+    if args.algorithm is not None:
+        scenario = scenario.routed_by(args.algorithm)
     seed = scenario.seed if args.seed is None else args.seed
     check_lineup(scenario, args.scenario, seed)
     check_programs(scenario.routes)

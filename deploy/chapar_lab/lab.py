@@ -171,7 +171,7 @@ class Lab:
         began = self.clock.now
         hosts = [index for index, node in self.nodes.items() if node.daemon]
         minimum = self.scenario.daemon_config().broker_min
-        should = expected(list(self.nodes), self.ground.links.pairs, minimum)
+        should = expected(list(self.nodes), self.ground.links.pairs, minimum, all_brokers=self.scenario.is_tree)
         while self.clock.now - began < FORM_PATIENCE and not self.scenario.routes.cold:
             lacks = await asyncio.gather(*(self._lacking(index, should[index]) for index in hosts))
             self.progress.lacking = next(filter(None, lacks), "")

@@ -297,6 +297,15 @@ class Node:
         return await get(self.network, "/status" + (f"/{part}" if part else ""))
 
 
+def _routing(scenario: Scenario) -> list[str]:
+    """How the scenario's daemons route, as far as that is not the usual way."""
+    if not scenario.is_tree:
+        return []
+    routing = [(each.name, getattr(scenario.routing, each.name)) for each in fields(scenario.routing)]
+    links = json.dumps([list(link) for link in scenario.overlay.links])
+    return [*(f"routing.{name}={json.dumps(value)}" for name, value in routing), f"overlay.links={links}"]
+
+
 def _protocol(scenario: Scenario) -> list[str]:
     """What the scenario changes of the daemons' configuration."""
     config = scenario.daemon_config()
@@ -306,6 +315,7 @@ def _protocol(scenario: Scenario) -> list[str]:
             value = scenario.config[each.name]
             text = json.dumps(value) if isinstance(value, bool) else value.value if isinstance(value, Enum) else value
             settings.append(f"protocol.{each.name}={text}")
+    settings += _routing(scenario)
     for name, group in scenario.config.get("groups", {}).items():
         members = sorted(group.nodes), sorted(group.clients)
         settings += [f"groups.{name}.nodes={members[0]}", f"groups.{name}.clients={json.dumps(members[1])}"]

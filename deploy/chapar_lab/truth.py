@@ -22,8 +22,13 @@ class Expected(NamedTuple):
     is_broker: bool
 
 
-def expected(nodes: Sequence[int], links: Pairs, broker_min: int) -> dict[int, Expected]:
-    """What each node should know, given the links of the moment; only those that work both ways count."""
+def expected(
+    nodes: Sequence[int], links: Pairs, broker_min: int, *, all_brokers: bool = False
+) -> dict[int, Expected]:
+    """What each node should know, given the links of the moment; only those that work both ways count.
+
+    With `all_brokers`, each is one: they are on a tree of brokers.
+    """
     neighbours = symmetric(nodes, links)
     found: dict[int, Expected] = {}
     brokers: frozenset[int] = frozenset()
@@ -31,7 +36,8 @@ def expected(nodes: Sequence[int], links: Pairs, broker_min: int) -> dict[int, E
         hops = distances(neighbours, node)
         if min(hops) == node:  # the first of its connected network
             brokers |= brokers_of({each: neighbours[each] for each in sorted(hops)}, broker_min)
-        found[node] = Expected({each: far for each, far in hops.items() if each != node}, node in brokers)
+        others = {each: far for each, far in hops.items() if each != node}
+        found[node] = Expected(others, all_brokers or node in brokers)
     return found
 
 
@@ -62,4 +68,7 @@ def missing(
         return f"node {node} is {'no ' if should.is_broker else 'a '}broker"
     if role["broker"] is None:
         return f"node {node} has not found a broker"
+    for link in status["routing"].get("links", ()):
+        if link["state"] != "up" and link["neighbour"] in should.hops:
+            return f"node {node} has no link of the tree to {link['neighbour']} yet"
     return ""

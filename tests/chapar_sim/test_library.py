@@ -26,6 +26,7 @@ LONG_ENOUGH = [
     "roaming",
     "sparse",
     "star",
+    "tree",
 ]
 """Scenarios that stand still for long enough for promises to fall due."""
 

@@ -342,7 +342,7 @@ def test_the_summary_shows_the_links_of_a_tree(network: FakeNetwork) -> None:
     down = {"neighbour": 2, "state": "down", "subscriptions": nothing, "advertisements": nothing}
     summary = said(tree, "/status")
     assert summary["routing"] == {
-        "mode": "tree", "algorithm": "identity", "advertisements": False, "loops": 0,
+        "mode": "tree", "algorithm": "identity", "advertisements": False, "loops": 0, "sent": {},
         "links": [{**up, "loops": 0}, {**down, "loops": 0}],
     }  # fmt: skip
     assert summary["role"]["why"].startswith("tree: ")

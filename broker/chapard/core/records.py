@@ -159,7 +159,9 @@ RECORDED: Final = frozenset(_MAKERS)
 
 def run_settings(config: Config) -> dict[str, Any]:
     """What the audit must know of a node, ready for JSON: how it routes, and every parameter of the protocol."""
-    return {"mode": "chapar", "protocol": _plain(config)}
+    protocol = _plain(config)
+    routing, overlay = protocol.pop("routing"), protocol.pop("overlay")
+    return {"mode": routing["mode"], "routing": routing, "overlay": overlay, "protocol": protocol}
 
 
 def _plain(value: Any) -> Any:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from chapard.core.peers import Peer
     from chapard.core.strategy import Handlers, Parts
 
+NOTIFICATION = "notification"
 LISTED_PER_FRAME = 64
 """Events of one LISTING: with their ids about a datagram."""
 ROOM_KEPT = 8
@@ -94,6 +95,8 @@ class TreeBroker:
         self._retry_at = inf
         self._stop_by: float | None = None
         self.is_stopped = False
+        self.sent: Counter[str] = Counter()
+        """What went over the links, by what it said: events as notifications, interest by its change."""
         self.loops: Counter[int] = Counter()
         """By link, events that had been here already over another."""
         parts.outlet.emit(RoleRow(self.role, self.why))
@@ -324,6 +327,7 @@ class TreeBroker:
                         self.loops[peer] += 1
         for link, frame in packed(self._station.index, tells):
             self._links.send(link, frame)
+        self.sent.update(each.change.value for each in tells)
         for each in tells if self._config.record else ():
             self._outlet.emit(interest_row(each.link, "tx", each.change, each.interest))
 
@@ -423,6 +427,7 @@ class TreeBroker:
         for link in links:
             if self._links.room(link) > self._config.link_queue // ROOM_KEPT:
                 self._links.send(link, EventFrame(self._station.index, hops, 0, 0, 0, b"", body))
+                self.sent[NOTIFICATION] += 1
             else:
                 self._lose(event, [link], Reason.QUEUE_FULL)
 
@@ -461,6 +466,7 @@ class TreeBroker:
         else:
             frame = EventFrame(self._station.index, hops, 0, memory.remaining_ms(now), 0, b"", memory.body)
             self._links.send(link, frame)
+            self.sent[NOTIFICATION] += 1
         self.keeping.at(link, [memory.event_id])
         return True
 
