@@ -68,7 +68,7 @@ def missing(
         return f"node {node} is {'no ' if should.is_broker else 'a '}broker"
     if role["broker"] is None:
         return f"node {node} has not found a broker"
-    for link in status["routing"].get("links", ()):
+    for link in status.get("routing", {}).get("links", ()):
         if link["state"] != "up" and link["neighbour"] in should.hops:
             return f"node {node} has no link of the tree to {link['neighbour']} yet"
     return ""

@@ -64,7 +64,7 @@ class Watch:
             return None
         for reason, count in status["drops"].items():
             self._trace.drops[self._node.index, reason] += count
-        self._trace.messages.update(status["routing"].get("sent", {}))
+        self._trace.messages.update(status.get("routing", {}).get("sent", {}))
         return Snapshot(
             now,
             self._node.index,

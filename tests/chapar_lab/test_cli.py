@@ -42,8 +42,9 @@ def complaint(capsys: pytest.CaptureFixture[str], arguments: Sequence[object], c
         ('[[fault]]\nkind = "skew"\nat = 1\nnodes = [1]\nby = 5\n', "only the simulator has skew; use chapar-sim run"),
         ("[[", "not TOML"),
         ('[mobility]\nkind = "waypoint"\n', "mobility"),
+        ('[routing]\nmode = "tree"\n[overlay]\nlinks = [[1, 2], [2, 1]]\n', "overlay.links: names [2, 1] twice"),
     ],
-    ids=["fault", "key", "simulated", "syntax", "mobility"],
+    ids=["fault", "key", "simulated", "syntax", "mobility", "tree"],
 )
 def test_a_scenario_that_cannot_be_run_is_wrong_usage(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], more: str, said: str
@@ -54,6 +55,14 @@ def test_a_scenario_that_cannot_be_run_is_wrong_usage(
     text = complaint(capsys, ["run", file], USAGE)
     assert text.startswith(f"{file}: ")
     assert said in text
+
+
+def test_another_algorithm_is_for_a_tree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A scenario of replicated tables has none; and what is no result cannot be compared."""
+    file = tmp_path / "plain.toml"
+    file.write_text(SCENARIO, encoding="utf-8")
+    assert "--algorithm is for a tree" in complaint(capsys, ["run", file, "--algorithm", "simple"], USAGE)
+    assert "name what --out of a run was" in complaint(capsys, ["compare", tmp_path], USAGE)
 
 
 def test_a_file_that_is_not_there_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

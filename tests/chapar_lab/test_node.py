@@ -240,6 +240,30 @@ def test_the_protocol_of_the_scenario_is_that_of_the_daemon() -> None:
     ]
 
 
+def test_the_tree_of_the_scenario_is_that_of_the_daemon() -> None:
+    """All of [routing] and [overlay], which the daemon takes."""
+    tree = '[routing]\nmode = "tree"\nadvertisements = true\n[overlay]\nlinks = [[1, 2]]\n'
+
+    async def work(networks: dict[int, int]) -> list[str]:
+        node = Run(SCENARIO + tree).node(networks[1])
+        await node.begin()
+        assert node.daemon is not None
+        assert node.daemon.process is not None
+        words = Path(f"/proc/{node.daemon.process.pid}/cmdline").read_text(encoding="utf-8").split("\0")
+        await node.end()
+        return sorted(word for word in words if word.startswith(("routing.", "overlay.")))
+
+    assert wired([1], work) == [
+        "overlay.links=[[1, 2]]",
+        "routing.advertisements=true",
+        'routing.algorithm="identity"',
+        "routing.merge_delay=0.5",
+        'routing.mode="tree"',
+        "routing.publisher_roots=[]",
+        "routing.refresh_period=16.0",
+    ]
+
+
 def test_a_daemon_that_cannot_start_is_the_failure_of_its_node() -> None:
     """At the beginning, here as its port is taken, and also later, here as its disk cannot be written."""
 

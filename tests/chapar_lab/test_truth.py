@@ -40,6 +40,17 @@ def test_each_part_of_a_network_has_brokers_of_its_own() -> None:
     assert [node for node, each in found.items() if each.is_broker] == [1, 3, 4]
 
 
+def test_on_a_tree_every_node_is_a_broker_with_links() -> None:
+    """Nobody is elected; a neighbour within reach to which the link is not up yet is lacking."""
+    assert all(each.is_broker for each in expected([1, 2, 3, 4], CHAIN, 2, all_brokers=True).values())
+    links = [{"neighbour": 1, "state": "up"}, {"neighbour": 4, "state": "down"}, {"neighbour": 9, "state": "down"}]
+    page = {**status(), "routing": {"mode": "tree", "links": links}}
+    known = routes(n1=1, n3=1, n4=2)
+    assert missing(2, SHOULD, page, known) == "node 2 has no link of the tree to 4 yet"
+    links[1]["state"] = "up"
+    assert missing(2, SHOULD, page, known) == ""
+
+
 def test_a_node_that_knows_everything_lacks_nothing() -> None:
     """Then it has formed."""
     assert missing(2, SHOULD, status(), routes(n1=1, n3=1, n4=2)) == ""

@@ -167,6 +167,15 @@ def test_a_snapshot_is_of_its_tables() -> None:
     assert asyncio.run(watch.snapshot(8.0)) is None
 
 
+def test_what_it_sent_over_its_tree_is_entered_at_the_end() -> None:
+    """Of the life that it is in, by what was said."""
+    daemon = Daemon()
+    daemon.summary["routing"] = {"mode": "tree", "sent": {"refresh": 3, "subscribe": 1}}
+    watch, trace = seen(daemon)
+    asyncio.run(watch.snapshot(7.0))
+    assert trace.messages == {"refresh": 3, "subscribe": 1}
+
+
 def test_rows_of_many_nodes_are_put_in_order() -> None:
     """Of time."""
     rows = [Reroute(3.0, 1), Reroute(1.0, 2)]
