@@ -91,6 +91,9 @@ def _faults(rng: Random, nodes: int) -> list[dict[str, Any]]:
         at = round(rng.uniform(15, 35), 1)
         until = round(at + rng.uniform(1, 15), 1)
         faults.append({"kind": "crash", "at": at, "until": until, "node": rng.randint(1, nodes)})
+    if rng.random() < 0.3:
+        kind = rng.choice(("garbage", "replay"))
+        faults.append({"kind": kind, "at": 20, "until": 40, "node": rng.randint(1, nodes), "rate": 20})
     return sorted(faults, key=lambda fault: float(fault["at"]))
 
 

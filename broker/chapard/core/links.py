@@ -386,11 +386,15 @@ class Links:
     def _new_receiver(self, epoch: int, taken: int, now: float) -> _Receiver:
         return _Receiver(epoch, taken, self._config.retry_first * USUAL_ROUND_TRIP, Pace(taken, now))
 
-    def peer_started(self, peer: int, incarnation: int) -> None:
-        """A peer has introduced itself: what an earlier incarnation of it numbered no longer counts."""
+    def peer_is(self, peer: int, incarnation: int) -> None:
+        """What another incarnation of a peer numbered, or somebody in its name, does not count."""
         receiver = self._receivers.get(peer)
         if receiver is not None and receiver.epoch != epoch_of(incarnation):
             del self._receivers[peer]
+
+    def peer_started(self, peer: int, incarnation: int) -> None:
+        """A peer has introduced itself: what an earlier incarnation of it numbered no longer counts."""
+        self.peer_is(peer, incarnation)
         if self._incarnations.setdefault(peer, incarnation) != incarnation:
             self._incarnations[peer] = incarnation
             self._heard_loose.pop(peer, None)

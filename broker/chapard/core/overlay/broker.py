@@ -20,7 +20,19 @@ from typing import TYPE_CHECKING
 
 from chapar.errors import WireError
 from chapar.event import Delivery, Event, EventId, origin_of, peek_id
-from chapar.wire import Beacon, BeaconFlag, Bye, EventFrame, InterestFrame, Listing, Meet, SyncFlag, Table
+from chapar.wire import (
+    DIGEST_WIDTH,
+    Beacon,
+    BeaconFlag,
+    Bye,
+    Digests,
+    EventFrame,
+    InterestFrame,
+    Listing,
+    Meet,
+    SyncFlag,
+    Table,
+)
 from chapard.core.effects import Drop, Reason, RoleRow
 from chapard.core.fmt import FMT
 from chapard.core.home import Home, incoming_of
@@ -93,6 +105,7 @@ class TreeBroker:
         self._failed: dict[int, None] = {}
         """Links that have given frames back since the last drain."""
         self._retry_at = inf
+        self._compare_at = now + config.routing.refresh_period
         self._stop_by: float | None = None
         self.is_stopped = False
         self.sent: Counter[str] = Counter()
@@ -148,6 +161,7 @@ class TreeBroker:
         """A beacon of a neighbour: the link can begin."""
         if beacon.sender not in self.behind:
             return
+        self._links.peer_is(beacon.sender, beacon.incarnation)  # else a forged number would silence it for good
         if not beacon.flags & BeaconFlag.TREE:
             self._outlet.drop(Reason.FOREIGN, peer=beacon.sender)  # its routing.mode is another
         elif self.meetings.found(beacon.sender, now):
@@ -215,11 +229,31 @@ class TreeBroker:
             self._links.send(link, Listing(self._station.index, Table.MET, (), entries, int(flags)))
 
     def _on_listing(self, listing: Listing, now: float) -> None:  # noqa: ARG002 - as all handlers
-        if self._is_link(listing.sender) and listing.table == Table.MET:
-            self.keeping.at(listing.sender, (EventId(key) for key, _ in listing.entries))
-            if listing.flags & SyncFlag.WHOLE:
-                self._ready.add(listing.sender)
-                self._hungry[listing.sender] = None
+        link, is_whole = listing.sender, bool(listing.flags & SyncFlag.WHOLE)
+        if self._is_link(link) and listing.table == Table.MET:
+            self.keeping.listed(link, (EventId(key) for key, _ in listing.entries), is_whole=is_whole)
+            if is_whole:
+                self._ready.add(link)
+                self._hungry[link] = None
+
+    def _compare(self, now: float) -> None:
+        """Say of each link which events both ends have, as far as we know."""
+        self._compare_at = now + self._config.routing.refresh_period
+        for link in self.router.links:
+            count, digest = self.keeping.belief(link)
+            digests = (digest, *[0] * (DIGEST_WIDTH - 1))
+            self._links.send(link, Digests(self._station.index, Table.MET, 0, 0, count, digests, 0))
+
+    def _on_digests(self, frame: Digests, now: float) -> None:  # noqa: ARG002 - as all handlers
+        """What the other end believes. If it is not what we do, or its list was lost, it is told what we hold."""
+        link = frame.sender
+        if not self._is_link(link) or frame.table != Table.MET:
+            return
+        if (frame.count, frame.digests[0]) != self.keeping.belief(link):
+            self._list(link)
+        if link not in self._ready:
+            self._ready.add(link)
+            self._hungry[link] = None
 
     def _end(self, link: int, now: float) -> None:
         self.meetings.lost(link)
@@ -502,6 +536,8 @@ class TreeBroker:
         self.router.tick(now)
         self._carry_out()
         self.keeping.expire(now)
+        if self._compare_at <= now:
+            self._compare(now)
         for link in self.meetings.due(now):
             if link not in self._station.peers:
                 self._end(link, now)
@@ -526,7 +562,7 @@ class TreeBroker:
 
     def next_deadline(self) -> float | None:
         times = [self.router.next_deadline, self.meetings.next_deadline(), self._adverts.next_deadline()]
-        times.append(self._retry_at)
+        times += [self._retry_at, self._compare_at]
         expiry = self.met.next_deadline()
         times += [each for each in (expiry, self._stop_by) if each is not None]
         if self.home.publications:
@@ -541,4 +577,5 @@ class TreeBroker:
             InterestFrame: self._on_interest,
             EventFrame: self._on_event,
             Listing: self._on_listing,
+            Digests: self._on_digests,
         }

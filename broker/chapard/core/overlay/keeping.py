@@ -4,6 +4,8 @@
   So whoever subscribes later is served by the broker on the way that has seen the filter before.
 - Of each link it knows which of its events are at the other end: those it has sent there or got from there, and those
   the other end listed when the link began. The rest goes over the link as soon as it is wanted there.
+- Both ends mean the same events by that: those that both have. Now and then they compare what they believe, and if that
+  differs, which takes an end that lost something without a word, they list what they hold once more.
 - What is served is in the order of ids, per publisher that of publication, and new events wait behind older ones.
 """
 
@@ -11,6 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from chapar.limits import U32_MAX
+from chapard.core.digest import hash63
 from chapard.core.effects import Reason
 from chapard.core.met import MET, memory_of
 from chapard.core.nodevector import NodeVector
@@ -49,6 +53,8 @@ class Keeping:
         """Not of those that were there before a restart."""
         self._there: dict[int, set[EventId]] = {}
         """Per link that is up, which of our events are at the other end."""
+        self._listed: dict[int, set[EventId]] = {}
+        """Of a listing whose end has not come yet."""
         self.refused: dict[EventId, None] = {}
         """What a full queue of our clients did not take."""
 
@@ -130,9 +136,28 @@ class Keeping:
     def open(self, link: int) -> None:
         """A link has begun: nothing is known of its other end."""
         self._there[link] = set()
+        self._listed.pop(link, None)
 
     def close(self, link: int) -> None:
         self._there.pop(link, None)
+        self._listed.pop(link, None)
+
+    def listed(self, link: int, event_ids: Iterable[EventId], *, is_whole: bool) -> None:
+        """The other end lists what it holds; with the end of the list, that and nothing else counts."""
+        if link not in self._there:
+            return
+        listed = self._listed.setdefault(link, set())
+        listed.update(each for each in event_ids if each in self.met)
+        if is_whole:
+            self._there[link] = self._listed.pop(link)
+
+    def belief(self, link: int) -> tuple[int, int]:
+        """How many events both ends have, and a digest of which, as far as this end knows."""
+        both = [each for each in self._there.get(link, ()) if each in self.met]
+        digest = 0
+        for event_id in both:
+            digest ^= hash63(event_id)
+        return len(both), digest % (U32_MAX + 1)
 
     def at(self, link: int, event_ids: Iterable[EventId]) -> None:
         """These events are at the other end; of those that are not here we need not know."""

@@ -8,7 +8,7 @@ import pytest
 
 from chapar import Event, Filter
 from chapar.event import event_id
-from chapar.wire import EventFrame, InterestFrame, Listing, Meet, Publish, Table, Word
+from chapar.wire import Ack, EventFrame, InterestFrame, Link, Listing, Meet, Publish, Table, Word
 from chapard.core.config import Config, Mode, Overlay, QueuePolicy, Routing
 from chapard.core.effects import InterestRow, Loss, Reason
 from chapard.core.overlay.interest import Topic
@@ -480,6 +480,37 @@ def test_interest_that_nobody_repeats_expires() -> None:
     assert received(network, 0, 1) == [Filter(subject="ghost")]
     network.run(4 * PERIOD)
     assert received(network, 0, 1) == []
+
+
+def test_what_a_broker_lost_without_a_word_comes_again() -> None:
+    """Both ends of a link compare what they believe in each period; what is missing is handed over once more."""
+    network = line()
+    network.client("s", at=3).subscribe(X)
+    network.run(1)
+    publish(network.client("p", at=0), "a", "b", lifetime=200)
+    network.run(1)
+    for node in (1, 2):
+        network.nodes[node].met.keep_only(lambda _: False)
+    network.run(3 * PERIOD)
+    fresh = network.client("fresh", at=2)
+    fresh.subscribe(X)
+    network.run(1)
+    assert fresh.payloads == ["a", "b"]
+
+
+def test_a_forged_numbering_does_not_silence_a_neighbour() -> None:
+    """Somebody in its name numbers datagrams as a later life would; its next beacon shows that this was not it."""
+    network = line()
+    subscriber = network.client("s", at=1)
+    subscriber.subscribe(X)
+    network.run(1)
+    network.inject(1, Link(0, 9, 500, 0, 0, 0), Ack(0, 9, 0))
+    publisher = network.client("p", at=0)
+    publish(publisher, "kept", lifetime=300)
+    network.run(GONE + 2 * FOUND)
+    publish(publisher, "now")
+    network.run(2)
+    assert sorted(subscriber.payloads) == ["kept", "now"]
 
 
 # What is recorded

@@ -55,6 +55,35 @@ def test_a_link_that_begins_anew_knows_nothing() -> None:
     assert broker.lacking(NEAR) == [1]
 
 
+def test_a_listing_counts_when_it_is_whole() -> None:
+    """Then what it names is there, and nothing else, whatever was believed."""
+    broker = Broker()
+    broker.keeping.open(FAR)
+    for number in (1, 2, 3):
+        broker.take(number)
+    broker.keeping.at(FAR, [event_id(1, 1, 1)])
+    broker.keeping.listed(FAR, [event_id(1, 1, 2)], is_whole=False)
+    assert broker.lacking(FAR) == [2, 3]
+    broker.keeping.listed(FAR, [event_id(1, 1, 3), event_id(1, 1, 99)], is_whole=True)
+    assert broker.lacking(FAR) == [1]
+
+
+def test_both_ends_believe_the_same_of_what_both_have() -> None:
+    """In whatever order they learnt it, and whatever else each of them holds; a difference shows."""
+    one, other = Broker(), Broker()
+    one.keeping.open(NEAR)
+    other.keeping.open(NEAR)
+    for number in (1, 2):
+        one.take(number, NEAR)
+    one.take(7, FAR)
+    for number in (2, 1):
+        other.take(number, FAR)
+    other.keeping.at(NEAR, [event_id(1, 1, 2), event_id(1, 1, 1)])
+    assert one.keeping.belief(NEAR) == other.keeping.belief(NEAR) != (0, 0)
+    other.keeping.met.keep_only(lambda memory: memory.event.chain == 1)
+    assert one.keeping.belief(NEAR) != other.keeping.belief(NEAR)
+
+
 def test_an_event_comes_once() -> None:
     """A copy over the same link is a duplicate, one over another link shows a cycle; both count as being there."""
     broker = Broker()
