@@ -78,10 +78,10 @@ def test_run_prints_json(small: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_run_writes_the_datasets(small: Path, tmp_path: Path) -> None:
-    """With --out, every dataset is there as Parquet, the daemons' own rows among them, and instead of those before."""
+    """With --out, the result and every dataset are there, the daemons' own rows too, and instead of those before."""
     for _ in range(2):
         assert main(["run", str(small), "--out", str(tmp_path / "out")]) == 0
-        assert sorted(each.name for each in (tmp_path / "out").iterdir()) == sorted(DATASETS)
+        assert sorted(each.name for each in (tmp_path / "out").iterdir()) == sorted([*DATASETS, "result.json"])
         publishes = pq.read_table(tmp_path / "out" / "publishes")
         assert publishes.num_rows == 8
 

@@ -24,7 +24,7 @@ from chapar.wire import Store as StoreFrame
 from chapard.core.effects import Reason
 from chapard.core.met import MET, Memory, destinations, memory_of
 from chapard.core.nodevector import NodeVector
-from chapard.core.shelf import Shelf
+from chapard.core.shelf import Shelf, given_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -106,12 +106,8 @@ class Memorised:
         return StoreFrame(self._station.index, memory.remaining_ms(now), memory.delivered.to_wire(), memory.body)
 
     def _keep(self, memory: Memory, now: float) -> None:
-        evicted = self.met.add(memory, now)
-        for reason, gone in ((Reason.TABLE_FULL, evicted.overflow), (Reason.DISCARDED, evicted.discarded)):
-            for each in gone:
-                self._outlet.lose(each.event_id, each.wanted & ~each.delivered, reason)
-                self._outlet.drop(reason, event_id=each.event_id)
-                self._forgotten(each)
+        for each in given_up(self._outlet, self.met.add(memory, now)):
+            self._forgotten(each)
         if memory.event_id in self.met:
             self._save(memory)
         if memory.held_until:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chapar.event import Delivery, Event
+from chapard.core.effects import Reason
 from chapard.core.met import memory_of
 from chapard.core.nodevector import NodeVector
 
 if TYPE_CHECKING:
-    from chapard.core.met import Memory
+    from chapard.core.met import Evicted, Memory
+    from chapard.core.outlet import Outlet
     from chapard.core.store import Store
 
 
@@ -40,6 +42,15 @@ class Shelf:
             self.forget(memory)
             return None
         return memory
+
+
+def given_up(outlet: Outlet, evicted: Evicted) -> list[Memory]:
+    """What had to go to make room: it is counted, and a loss to whoever wanted it and lacks it."""
+    for reason, gone in ((Reason.TABLE_FULL, evicted.overflow), (Reason.DISCARDED, evicted.discarded)):
+        for each in gone:
+            outlet.lose(each.event_id, each.wanted & ~each.delivered, reason)
+            outlet.drop(reason, event_id=each.event_id)
+    return [*evicted.overflow, *evicted.discarded]
 
 
 def _key(memory: Memory) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from chapar.event import Event, event_id
-from chapard.core.effects import Save
-from chapard.core.met import Memory, memory_of
+from chapard.core.effects import Drop, Loss, Reason, Save
+from chapard.core.met import Evicted, Memory, memory_of
 from chapard.core.nodevector import NodeVector
 from chapard.core.outlet import Outlet
-from chapard.core.shelf import Shelf
+from chapard.core.shelf import Shelf, given_up
 from chapard.core.store import Store, saved_under
 
 NODES = 16
@@ -45,3 +45,16 @@ def test_what_has_expired_is_taken_off() -> None:
     shelf, memory = Shelf(Store(outlet), NODES), a_memory(persistent=False)
     assert shelf.read(memory.body, memory.expiry, memory.delivered.to_wire(), 1, memory.expiry) is None
     assert outlet.drain() == [Save(f"event/{memory.event_id.hex()}", None)]
+
+
+def test_what_had_to_go_is_on_record() -> None:
+    """Counted with its reason, and lost to those who want it and do not have it."""
+    outlet, memory = Outlet(), a_memory(persistent=False)
+    other = a_memory(persistent=True)
+    other.wanted = NodeVector.of([2, 5], NODES)
+    assert given_up(outlet, Evicted([memory], [other])) == [memory, other]
+    assert outlet.drain() == [
+        Drop(Reason.TABLE_FULL, None, None, memory.event_id),
+        Loss(other.event_id, NodeVector.of([5], NODES), Reason.DISCARDED, None),
+        Drop(Reason.DISCARDED, None, None, other.event_id),
+    ]

@@ -18,7 +18,7 @@ from chapard.core.digest import hash63
 from chapard.core.effects import Reason
 from chapard.core.met import MET, memory_of
 from chapard.core.nodevector import NodeVector
-from chapard.core.shelf import Shelf
+from chapard.core.shelf import Shelf, given_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -115,12 +115,8 @@ class Keeping:
 
     def _keep(self, memory: Memory, way: Way, now: float) -> None:
         self._ways[memory.event_id] = way
-        evicted = self.met.add(memory, now)
-        for reason, gone in ((Reason.TABLE_FULL, evicted.overflow), (Reason.DISCARDED, evicted.discarded)):
-            for each in gone:
-                self._outlet.lose(each.event_id, each.wanted & ~each.delivered, reason)
-                self._outlet.drop(reason, event_id=each.event_id)
-                self._forgotten(each)
+        for each in given_up(self._outlet, self.met.add(memory, now)):
+            self._forgotten(each)
         if memory.event_id in self.met:
             self._shelf.put(memory)
 
