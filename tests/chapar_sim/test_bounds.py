@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,6 +38,17 @@ def test_the_bound_on_tables_is_whole_refresh_periods() -> None:
     bounds = Bounds(QUICK, loss=0.1, convergence=3.0)
     assert bounds.tables(4) == bounds.table_refreshes(4) * QUICK.refresh_period
     assert bounds.tables(4) >= bounds.settle(4)
+
+
+@given(brokers=st.integers(1, 9), diameter=st.integers(1, 4), loss=st.floats(0, 0.1), more=st.floats(0, 0.4))
+def test_wider_trees_are_granted_more(brokers: int, diameter: int, loss: float, more: float) -> None:
+    """Of more brokers, over more hops or lossier ones; and where links come and go, nothing is promised."""
+    good, bad = Bounds(QUICK, loss=loss, convergence=1.0), Bounds(QUICK, loss=loss + more, convergence=1.0)
+    assert good.overlay_up(diameter) <= bad.overlay_up(diameter) <= bad.overlay_up(diameter + 1)
+    for time in (Bounds.overlay_spread, Bounds.overlay_crossing):
+        assert time(good, brokers, diameter) <= time(bad, brokers, diameter)
+        assert time(good, brokers, diameter) <= time(good, brokers + 1, diameter + 1)
+    assert Bounds(QUICK, loss=0.5).overlay_spread(2, 4) == inf
 
 
 def test_clocks_that_err_make_lives_uncertain() -> None:
