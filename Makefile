@@ -20,7 +20,7 @@ demo: $(INSTALLED)  ## a mesh of nine real daemons, a partition and what follows
 	  else echo "make: so this is the same in the simulator" >&2; $(BIN)/chapar-sim run deploy/scenarios/demo.toml; fi
 
 test: $(INSTALLED)  ## run every test, the architecture laws included; labs last, as they mostly wait
-	@$(BIN)/python -m pytest -q -n 2 -m "not lab"
+	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not lab"
 	@$(BIN)/python -m pytest -q -n 9 -m lab
 
 check: $(INSTALLED)  ## ruff and mypy --strict, tests included

@@ -1,0 +1,1 @@
+"""The jobs of the audit. Each is `judge(recorded) -> Judgement` over transforms from DataFrame to DataFrame."""
