@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from chapar.event import split_id
 from chapard.core.overlay.report import figures
+from chapard.core.overlay.router import Algorithm
 from chapard.role_reason import role_reason
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from chapard.core.met import Memory
     from chapard.core.node import Node
     from chapard.core.nodevector import NodeVector
+    from chapard.core.overlay.auto import Choice
     from chapard.core.peers import Peer
     from chapard.core.session import Session
     from chapard.ledger import Entry, Ledger
@@ -111,7 +113,7 @@ def status(node: Node, around: Surroundings, now: float) -> Json:
             "power": str(node.power),
         },
         "peers": len(node.station.peers),
-        "routing": _routing(node),
+        "routing": _routing(node, now),
         "tables": {
             "fmt": {"homes": len(node.fmt), "filters": filters_held(node), "digest": f"{node.fmt.tree.root:016x}"},
             "met": {"events": len(node.met), "bytes": node.met.bytes, "digest": f"{node.met.tree.root:016x}"},
@@ -243,11 +245,13 @@ def pages(
     }
 
 
-def _routing(node: Node) -> Json:
-    """How the network is run; on a tree, the links of this node with what stands over them."""
+def _routing(node: Node, now: float) -> Json:
+    """How the network is run; on a tree, the links of this node with what stands over them, and what `auto` chose."""
     routing, tree = node.config.routing, node.tree
     if tree is None:
         return {"mode": str(routing.mode)}
+    chosen = tree.router.choices
+    is_auto = routing.algorithm is Algorithm.AUTO
     return {
         "mode": str(routing.mode),
         "algorithm": str(routing.algorithm),
@@ -264,6 +268,23 @@ def _routing(node: Node) -> Json:
             }
             for link in figures(tree)
         ],
+        **({"choices": [_choice(each, now) for each in chosen[:MOST_LISTED]]} if is_auto else {}),
+        **({"truncated": len(chosen) > MOST_LISTED} if is_auto else {}),
+    }
+
+
+def _choice(choice: Choice, now: float) -> Json:
+    """How a class of filters is routed over a link toward us, and the rates and prices behind it, all per second."""
+    seen = choice.estimate
+    return {
+        "neighbour": choice.link,
+        "subject": choice.class_.subject,
+        "type": choice.class_.type,
+        "routed": "flooding" if choice.floods else "filtering",
+        "forced": choice.forced,
+        "seconds_ago": _seconds(now - choice.since),
+        "rates": None if seen is None else {"lambda": seen.lam, "mu": seen.mu, "omega": seen.omega},
+        "costs": None if seen is None else {"flooding": seen.flooding, "filtering": seen.filtering},
     }
 
 

@@ -13,6 +13,7 @@ from chapard import status
 from chapard.core.config import Mode, Overlay, Routing
 from chapard.core.effects import Loss, Reason
 from chapard.core.nodevector import NodeVector
+from chapard.core.overlay.router import Algorithm
 from chapard.ledger import Ledger
 from chapard.status import MOST_LISTED, MOST_NODES, MOST_TEXT, Port, Surroundings, pages
 from fake_network import FakeNetwork, a_beacon, chain, mesh, quick
@@ -346,3 +347,32 @@ def test_the_summary_shows_the_links_of_a_tree(network: FakeNetwork) -> None:
         "links": [{**up, "loops": 0}, {**down, "loops": 0}],
     }  # fmt: skip
     assert summary["role"]["why"].startswith("tree: ")
+
+
+def test_auto_shows_its_choices_with_the_numbers_behind_them() -> None:
+    """Rates and costs per second once enough was seen, and null before.
+
+    All five events a second are wanted, so filtering costs the refreshes besides, and the class is flooded.
+    """
+    routing = Routing(mode=Mode.TREE, algorithm=Algorithm.AUTO, refresh_period=1.0)
+    tree = FakeNetwork(chain(2), config=quick(routing=routing, overlay=Overlay(((0, 1),))))
+    tree.run(2)
+    publisher, subscriber = tree.client("p", at=0), tree.client("s", at=1)
+    subscriber.subscribe(Filter(subject="x"))
+    tree.run(1)
+    [choice] = said(tree, "/status")["routing"]["choices"]
+    assert 0 <= choice.pop("seconds_ago") <= 2
+    assert choice == {
+        "neighbour": 0, "subject": "x", "type": None, "routed": "filtering", "forced": False,
+        "rates": None, "costs": None,
+    }  # fmt: skip
+    for _ in range(30):
+        for _ in range(5):
+            publisher.publish(Event(subject="x"))
+        tree.run(1)
+    routed = said(tree, "/status")["routing"]
+    [choice] = routed["choices"]
+    assert choice["routed"] == "flooding"
+    assert choice["rates"]["omega"] == pytest.approx(5, rel=0.2)
+    assert choice["costs"]["flooding"] < choice["costs"]["filtering"]
+    assert not routed["truncated"]

@@ -236,7 +236,8 @@ def _status(data: Mapping[str, Any]) -> str:
         ("losses", _counts(_dict(data.get("losses")))),
         ("kernel drops", _said("{kernel_drops}", data)),
     ]
-    return facts(pairs) + _links(_dict(data.get("routing"))) + _sizes(_dict(data.get("sizes")))
+    routing = _dict(data.get("routing"))
+    return facts(pairs) + _links(routing) + _choices(routing) + _sizes(_dict(data.get("sizes")))
 
 
 def _role(role: Mapping[str, Any]) -> str:
@@ -270,6 +271,31 @@ def _links(routing: Mapping[str, Any]) -> str:
         for link in links
     ]
     return "\n" + table(("neighbour", "link", *topics), rows)
+
+
+def _choices(routing: Mapping[str, Any]) -> str:
+    """What `auto` does with each class of filters over each link, with the rates seen and what each way would cost."""
+    chosen = [_dict(choice) for choice in _list(routing.get("choices"))]
+    rates = [(choice, _dict(choice.get("rates")), _dict(choice.get("costs"))) for choice in chosen]
+    rows = [
+        (
+            _words(choice.get("neighbour")),
+            _words(choice.get("subject")) or "any",
+            _words(choice.get("type")) or "any",
+            _said("{routed}", choice) + (" (must)" if choice.get("forced") else ""),
+            *(_rate(seen.get(each)) for each in ("lambda", "mu", "omega")),
+            *(_rate(costs.get(each)) for each in ("flooding", "filtering")),
+        )
+        for choice, seen, costs in rates
+    ]
+    headings = ("neighbour", "subject", "type", "routed by", "λ/s", "μ/s", "ω/s", "flooding msg/s", "filtering msg/s")
+    cut = f"{CUT_SHORT}\n" if routing.get("truncated") else ""
+    return "\n" + table(headings, rows) + cut if rows else ""
+
+
+def _rate(value: object) -> float | None:
+    rate = _number(value)
+    return None if rate is None else float(f"{rate:.3g}")
 
 
 def _both(counts: object) -> str:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chapar.cli.arguments import PAGES
-from chapar.cli.pages import page
+from chapar.cli.pages import CUT_SHORT, page
 
 STATUS: dict[str, Any] = {
     "routing": {"mode": "chapar"},
@@ -68,6 +68,23 @@ def test_status_shows_the_links_of_a_tree() -> None:
     shown = page("status", {**STATUS, "routing": {**routing, "advertisements": True, "loops": 4}})
     assert "tree, covering, with advertisements; 4 events came back over another link: the tree has a cycle" in shown
     assert "neighbour  link  subscriptions  advertisements\n" in shown
+
+
+def test_status_shows_what_auto_chose_and_why() -> None:
+    """Each class of filters on each link, with the rates that were seen and the price of each way; none seen, none."""
+    seen = {"rates": {"lambda": 0.25, "mu": 1, "omega": 6.0006}, "costs": {"flooding": 6.1234, "filtering": 7}}
+    unseen = {"rates": None, "costs": None}
+    choices = [
+        {"neighbour": 2, "subject": "position", "type": None, "routed": "flooding", "forced": True, **seen},
+        {"neighbour": 5, "subject": "a", "type": "b", "routed": "filtering", "forced": False, **unseen},
+    ]
+    routing = {"mode": "tree", "algorithm": "auto", "choices": choices, "truncated": True}
+    assert (
+        "neighbour  subject   type  routed by         λ/s  μ/s  ω/s  flooding msg/s  filtering msg/s\n"
+        "2          position  any   flooding (must)  0.25  1.0  6.0            6.12              7.0\n"
+        "5          a         b     filtering           –    –    –               –                –\n"
+        f"{CUT_SHORT}\n"
+    ) in page("status", {**STATUS, "routing": routing})
 
 
 def test_peers_say_when_they_were_heard() -> None:

@@ -18,8 +18,8 @@ from chapard.core.overlay.interest import Interest, Subscriber
 if TYPE_CHECKING:
     from chapar.event import Event
 
-_BROKER: Final = Subscriber(0, "")
-"""Names no client: clients' names are not empty."""
+_BROKER: Final = Subscriber(0, "/")
+"""Names no client: clients' names have no slash. It travels like any other name."""
 
 
 class FilterClass(NamedTuple):

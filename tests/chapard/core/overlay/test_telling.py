@@ -8,6 +8,7 @@ import pytest
 
 from chapar import Filter
 from chapar.wire import InterestFrame, Word, decode_untrusted, encode
+from chapard.core.overlay.filter_class import class_of, whole
 from chapard.core.overlay.interest import Change, Interest, Subscriber, Tell, Topic
 from chapard.core.overlay.telling import PER_FRAME, meaning, packed
 
@@ -37,13 +38,15 @@ def test_every_word_means_one_thing(word: Word) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_what_is_packed_comes_out_as_it_went_in(seed: int) -> None:
-    """On each link, over the wire, every message in its place, with its subscriber if it has one."""
+    """On each link, over the wire, every message in its place, with its subscriber if it has one, or a whole class."""
     rng = Random(seed)
     tells = []
     for number in range(60):
-        who = Subscriber(3, f"c{number}") if rng.random() < 0.2 else None
         topic, change = rng.choice(SAYABLE[: rng.randint(1, 6)])
-        tells.append(Tell(rng.choice((1, 2)), topic, change, Interest(Filter(subject=f"s{number}"), who)))
+        interest = Interest(Filter(subject=f"s{number}"), Subscriber(3, f"c{number}") if rng.random() < 0.2 else None)
+        if rng.random() < 0.2:
+            interest = whole(class_of(interest.filter))
+        tells.append(Tell(rng.choice((1, 2)), topic, change, interest))
     arrived = []
     for link, frame in packed(7, tells):
         [decoded] = decode_untrusted(encode(frame))
