@@ -15,7 +15,8 @@ from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
-from typing import TYPE_CHECKING, Final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from chapar_olsr.agent.config import IPV4_BYTES, IPV6_BYTES, AgentConfig, ConfigError
 from chapar_olsr.agent.messages import PORT
@@ -44,6 +45,15 @@ the kernel.
 exit codes: 0 stopped as asked, 1 could not start or go on, 2 wrong usage
 """
 LEVELS: Final = ("debug", "info", "warning", "error")
+_OPTIONS: Final = MappingProxyType(
+    {
+        "hello_interval": "--hello",
+        "tc_interval": "--tc",
+        "willingness": "--willingness",
+        "tc_redundancy": "--tc-redundancy",
+    }
+)
+"""By the parameter of the agent that each sets."""
 
 _PLAIN: Final = re.compile(r"[^\s\"=\\\x00-\x1f\x7f]+")
 _log = logging.getLogger(__name__)
@@ -59,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         config = _config(options)
         where = _host_and_port(options.http)
-    except (ConfigError, UsageError) as error:
+    except UsageError as error:
         return _complain(error, 2)
     _configure_log(options.log_level)
     try:
@@ -77,13 +87,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
 def _parser() -> argparse.ArgumentParser:
     defaults = AgentConfig()
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="chapar-olsrd",
         description="An OLSR daemon (RFC 3626): finds routes to all nodes of a mobile ad hoc network.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     add = parser.add_argument
     add("-i", "--interface", metavar="IFACE", action="append", required=True, help="speak here; may be repeated")
@@ -105,16 +123,20 @@ def _parser() -> argparse.ArgumentParser:
 def _config(options: argparse.Namespace) -> AgentConfig:
     if not 1 <= options.port <= 65_535:
         raise UsageError(f"--port: want 1 to 65535, got {options.port}")
-    return AgentConfig(
-        address_bytes=IPV6_BYTES if options.ipv6 else IPV4_BYTES,
-        hello_interval=options.hello,
-        tc_interval=options.tc,
-        mid_interval=options.tc,
-        willingness=options.willingness,
-        tc_redundancy=options.tc_redundancy,
-        hysteresis=options.hysteresis,
-        link_quality=options.link_quality,
-    )
+    try:
+        return AgentConfig(
+            address_bytes=IPV6_BYTES if options.ipv6 else IPV4_BYTES,
+            hello_interval=options.hello,
+            tc_interval=options.tc,
+            mid_interval=options.tc,
+            willingness=options.willingness,
+            tc_redundancy=options.tc_redundancy,
+            hysteresis=options.hysteresis,
+            link_quality=options.link_quality,
+        )
+    except ConfigError as error:
+        parameter, _, wish = str(error).partition(": ")
+        raise UsageError(f"{_OPTIONS[parameter]}: {wish}") from None
 
 
 def _host_and_port(text: str) -> tuple[str, int] | None:

@@ -49,10 +49,10 @@ def ask(port: int, path: str) -> Any:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--hello", "0"], "hello_interval"),
-        (["--tc", "-1"], "tc_interval"),
-        (["--willingness", "8"], "willingness"),
-        (["--tc-redundancy", "3"], "tc_redundancy"),
+        (["--hello", "0"], "--hello"),
+        (["--tc", "-1"], "--tc"),
+        (["--willingness", "8"], "--willingness"),
+        (["--tc-redundancy", "3"], "--tc-redundancy"),
         (["--port", "0"], "--port"),
         (["--port", "70000"], "--port"),
         (["--http", "9090"], "--http"),
@@ -63,21 +63,32 @@ def ask(port: int, path: str) -> Any:
 def test_a_value_that_cannot_work_is_2_and_one_line(
     capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
 ) -> None:
-    """The line names what is wrong."""
+    """The line names the option that is wrong."""
     assert main(["-i", "lo", *arguments]) == 2
     err = capsys.readouterr().err
-    assert err.startswith("chapar-olsrd: ")
-    assert words in err
+    assert err.startswith(f"chapar-olsrd: {words}: want ")
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [[], ["-i", "lo", "--nonsense"], ["-i", "lo", "--hello", "soon"]])
-def test_wrong_usage_is_2(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
-    """No interface, an option that is not known, or no number where one belongs: as argparse ends it."""
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "--interface"),
+        (["-i", "lo", "--nonsense"], "--nonsense"),
+        (["-i", "lo", "--hell", "2"], "--hell"),
+        (["-i", "lo", "--hello", "soon"], "--hello"),
+    ],
+)
+def test_wrong_usage_is_2_and_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
+    """No interface, an option that is not known, or no number where one belongs; the line says where help is."""
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     assert ended.value.code == 2
-    assert "usage: chapar-olsrd" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert err.startswith("chapar-olsrd: ")
+    assert words in err
+    assert err.endswith("; see chapar-olsrd --help\n")
+    assert err.count("\n") == 1
 
 
 def test_help_teaches_by_example(capsys: pytest.CaptureFixture[str]) -> None:
