@@ -10,13 +10,14 @@ import asyncio
 import logging
 import socket
 from contextlib import aclosing, suppress
-from functools import lru_cache, partial
+from functools import lru_cache
 from random import Random
 from typing import TYPE_CHECKING, Final
 
 from chapar_olsr.agent.agent import Agent
+from chapar_olsr.agent.codec import Codec
 from chapar_olsr.agent.config import IPV4_BYTES
-from chapar_olsr.agent.findings import findings, text_of
+from chapar_olsr.agent.findings import findings
 from chapar_olsr.agent.messages import PORT
 from chapar_olsr.faults import Fault, Faults
 from chapar_olsr.route_table import RouteTable, RouteTableError
@@ -66,7 +67,7 @@ class AgentDriver:
         self._mistake: Exception | None = None
         self._shown = -1
         """The version that was yielded last."""
-        self.text = lru_cache(ADDRESSES_KNOWN)(partial(text_of, address_bytes=config.address_bytes))
+        self.text = lru_cache(ADDRESSES_KNOWN)(Codec(config.address_bytes).text)
         """An address as a person writes it."""
 
     def interface_name(self, local: int) -> str:

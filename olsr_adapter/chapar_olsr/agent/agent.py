@@ -121,7 +121,7 @@ class Agent:
         try:
             packet = self._codec.decode_untrusted(data)
         except OlsrError as error:
-            self.faults.add(error.fault, str(error))
+            self.faults.add(error.fault, f"{error}, from {self._codec.text(source)}")
             return
         self._links.packet_received(interface, source, packet.sequence, now)
         for message in packet.messages:
@@ -226,23 +226,24 @@ class Agent:
 
     def _read(self, message: Message, packet: Packet, source: int, interface: int, now: float) -> None:
         """Read a message, and relay it if that is ours to do (3.4)."""
+        text = self._codec.text
         if message.ttl == 0:
             return
         if message.kind in (Kind.HELLO, Kind.LQ_HELLO):
             if message.hops or message.originator in self._interfaces:
-                self.faults.add(Fault.SPOOFED, f"a HELLO in the name of {message.originator:#x} from {source:#x}")
+                self.faults.add(Fault.SPOOFED, f"a HELLO in the name of {text(message.originator)} from {text(source)}")
             else:
                 self._read_hello(message, packet, source, interface, now)
             return
         link = self._links.get(interface, source)
         if message.originator in self._interfaces:
             if message.hops == 0:  # relayed, it would be what we said ourselves
-                self.faults.add(Fault.SPOOFED, f"a message in our own name from {source:#x}")
+                self.faults.add(Fault.SPOOFED, f"a message in our own name from {text(source)}")
             return
         if link is None or not link.is_symmetric(now):
             return
         if message.hops == 0 and message.originator != link.neighbour:
-            self.faults.add(Fault.SPOOFED, f"a message of {message.originator:#x}, first said by {source:#x}")
+            self.faults.add(Fault.SPOOFED, f"a message of {text(message.originator)}, first said by {text(source)}")
             return
         may_relay = self._duplicates.may_relay(message.originator, message.sequence, interface)
         if not self._duplicates.is_read(message.originator, message.sequence) and not self._take_flooded(message, now):
@@ -269,7 +270,7 @@ class Agent:
         try:
             body = self._body(message)
         except OlsrError as error:
-            self.faults.add(error.fault, str(error))
+            self.faults.add(error.fault, f"{error}, in a message of {self._codec.text(message.originator)}")
             return False
         until = now + seconds(message.validity)
         fault = None
@@ -285,20 +286,20 @@ class Agent:
         elif isinstance(body, Hna):
             fault = self._topology.hna_received(message.originator, body.networks, until)
         if fault is not None:
-            self.faults.add(fault, f"{type(body).__name__.upper()} of {message.originator:#x}")
+            self.faults.add(fault, f"{type(body).__name__.upper()} of {self._codec.text(message.originator)}")
         return True
 
     def _read_hello(self, message: Message, packet: Packet, source: int, interface: int, now: float) -> None:
         try:
             hello = self._body(message)
         except OlsrError as error:
-            self.faults.add(error.fault, str(error))
+            self.faults.add(error.fault, f"{error}, in a message of {self._codec.text(message.originator)}")
             return
         if not isinstance(hello, Hello):
             return
         sane = _sane(hello)
         if sane != hello:
-            self.faults.add(Fault.BAD_VALUE, f"HELLO of {message.originator:#x}")
+            self.faults.add(Fault.BAD_VALUE, f"HELLO of {self._codec.text(message.originator)}")
             hello = sane
         neighbour, validity = message.originator, seconds(message.validity)
         says = _declared(hello, interface)

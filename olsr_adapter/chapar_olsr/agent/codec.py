@@ -23,6 +23,7 @@ What it costs (CPython 3.11): a HELLO that names 25 neighbours takes 10 µs to r
 from __future__ import annotations
 
 import struct
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
 from chapar_olsr.agent.messages import Hello, Hna, Kind, LinkGroup, Message, Mid, Packet, Tc
@@ -68,6 +69,10 @@ class Codec:
     def header_bytes(self) -> int:
         """What a message takes beside its body."""
         return self._message.size
+
+    def text(self, address: int) -> str:
+        """An address as a person writes it."""
+        return str(ip_address(self._bytes(address)))
 
     # Packets
 

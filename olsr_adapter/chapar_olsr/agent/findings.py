@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from chapar_olsr.source import Findings, Hop
@@ -41,8 +40,3 @@ def findings(agent: Agent, text: Callable[[int], str]) -> Findings:
         quality={text(remote): quality for remote, quality in best.items()},
         aliases={text(alias): text(main) for alias, main in aliases.items() if alias != main},
     )
-
-
-def text_of(address: int, *, address_bytes: int) -> str:
-    """An address as a person writes it."""
-    return str(ip_address(address.to_bytes(address_bytes, "big")))

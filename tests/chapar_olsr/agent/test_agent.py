@@ -231,6 +231,20 @@ def test_spoofed_messages_are_counted_and_ignored() -> None:
     assert alone.agent.aliases() == {}
 
 
+def test_what_is_told_of_a_fault_names_nodes_as_a_person_does() -> None:
+    """By address, whoever sent what was wrong and in whose name."""
+    alone = Alone()
+    alone.befriend()
+    alone.hear(alone.message(Tc(1, (FAR,)), originator=US))
+    alone.hear(alone.message(Tc(1, (FAR,)))._replace(body=b"\0"))
+    alone.hear(alone.message(Hello(0, 8, ())))
+    alone.agent.datagram_received(b"", THEM, US, alone.now)
+    them = CODEC.text(THEM)
+    details = [detail for _, _, detail in alone.agent.faults.news(0.0)]
+    assert len(details) == 4, details
+    assert all(each.endswith(them) for each in details), details
+
+
 @pytest.mark.parametrize(("link", "neighbour"), [(LinkType.SYMMETRIC, NeighbourType.NOT), (LinkType.SYMMETRIC, 5)])
 def test_links_that_are_for_nobody_are_counted_and_ignored(link: int, neighbour: int) -> None:
     """6.1.1: such a link neither makes a neighbour nor takes anything from one."""

@@ -230,6 +230,12 @@ def test_a_packet_without_messages_is_never_sent() -> None:
         CODEC.encode(Packet(0, ()))
 
 
+@pytest.mark.parametrize(("address", "length"), [("10.66.0.1", 4), ("0.0.0.1", 4), ("fd66::1", 16), ("::1", 16)])
+def test_an_address_is_written_in_its_own_family(address: str, length: int) -> None:
+    """A small number is not taken for an IPv4 address."""
+    assert Codec(length).text(int(ip_address(address))) == address
+
+
 # Whatever others say
 
 

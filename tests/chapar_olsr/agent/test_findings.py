@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from chapar_olsr.agent.agent import LinkState, Neighbour
-from chapar_olsr.agent.findings import findings, text_of
+from chapar_olsr.agent.codec import Codec
+from chapar_olsr.agent.findings import findings
 from chapar_olsr.agent.routing import AgentRoute
 from chapar_olsr.faults import Faults
 from chapar_olsr.source import Identity, assemble
@@ -31,7 +32,7 @@ def test_an_agents_tables_are_a_view() -> None:
     network.run(30)
     agent = network.agents[hosts[2]]
     faults = Faults()
-    found = findings(agent, lambda address: text_of(address, address_bytes=4))
+    found = findings(agent, Codec(4).text)
     view = assemble(Identity(2, "10.66.0.2", index_of), found, faults)
     assert view.neighbours == {1, 3}
     assert view.routes == {1: Route(1, 1), 3: Route(3, 1), 4: Route(3, 2)}
@@ -58,7 +59,7 @@ def test_routes_that_lag_behind_neighbours_are_no_fault() -> None:
             network.heal(*ring[0])
         network.run(step * 0.05)
         for host, agent in network.agents.items():
-            found = findings(agent, lambda address: text_of(address, address_bytes=4))
+            found = findings(agent, Codec(4).text)
             near = {each.address & 0xFF for each in agent.neighbours() if each.is_symmetric}
             identity = Identity(host & 0xFF, str(ip_address(host)), index_of)
             assert assemble(identity, found, faults).neighbours == near
@@ -106,7 +107,7 @@ def test_a_neighbour_is_known_by_its_main_address() -> None:
     """Its interface is no node of its own; a link counts both ways; who is not symmetric is not there."""
     faults = Faults()
     agent = cast("Agent", TwoInterfaces())
-    found = findings(agent, lambda address: text_of(address, address_bytes=4))
+    found = findings(agent, Codec(4).text)
     view = assemble(Identity(1, "10.66.0.1", index_of), found, faults)
     assert view.neighbours == {2}
     assert view.routes == {2: Route(2, 1), 4: Route(2, 2)}
@@ -114,9 +115,3 @@ def test_a_neighbour_is_known_by_its_main_address() -> None:
     assert dict(view.quality) == pytest.approx({2: 0.4})
     assert view.links is None
     assert not faults.counts
-
-
-@pytest.mark.parametrize(("address", "length"), [("10.66.0.1", 4), ("0.0.0.1", 4), ("fd66::1", 16), ("::1", 16)])
-def test_an_address_is_written_in_its_own_family(address: str, length: int) -> None:
-    """A small number is not taken for an IPv4 address."""
-    assert text_of(int(ip_address(address)), address_bytes=length) == address
