@@ -90,7 +90,7 @@ class LiveRoutes:
                     answered = True
                     self._took(view)
                     self._tell_faults()
-            self._failed("it has ended")
+            raise SourceError("it has ended")
         except SourceError as error:
             self.faults.add(error.fault, str(error))
             self._failed(str(error))
@@ -108,8 +108,6 @@ class LiveRoutes:
         self._change(view)
 
     def _failed(self, why: str) -> None:
-        if self.state == STARTING:
-            _log.warning("routes from %s: none yet: %s", self.name, why)
         self.state = f"down: {why}" if self._is_down else f"stale: {why}"
 
     @property

@@ -186,6 +186,16 @@ def test_a_mistake_in_a_source_does_not_end_the_service(caplog: pytest.LogCaptur
     assert "a bug" in caplog.text
 
 
+def test_a_source_that_never_was_there_is_told_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    """Why, and once it is time, that this node serves alone."""
+    with caplog.at_level(logging.INFO):
+        supervise(Scripted(*[SourceError("refused") for _ in range(20)]), MAX_AGE + 30, lambda _, __: None)
+    assert [record.getMessage() for record in caplog.records] == [
+        "routes from scripted: unreachable (1 so far): refused",
+        "routes from scripted: down: refused; this node serves alone",
+    ]
+
+
 def test_a_source_that_comes_and_goes_is_told_once_per_interval(caplog: pytest.LogCaptureFixture) -> None:
     """However often it fails, and whatever it says of that each time."""
     steps = [step for n in range(20) for step in (PAIR, SourceError(f"{n} bytes of 900", Fault.TRUNCATED))]
