@@ -8,7 +8,7 @@ SEEDS ?= 300
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check bench swarm fuzz clean
+.PHONY: help install demo test check bench figures swarm fuzz clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ check: $(INSTALLED)  ## ruff and mypy --strict, tests included
 
 bench: $(INSTALLED)  ## measure the stated figures; fails when a goal is missed
 	@$(BIN)/python tests/benchmarks/run.py
+
+figures: $(INSTALLED)  ## draw the papers' figures from models and from runs of our own broker (QUICK=1)
+	@$(BIN)/chapar-audit reproduce all --out build/figures --effort $(if $(QUICK),quick,full)
 
 swarm: $(INSTALLED)  ## run random scenarios through the checkers (SEEDS=300)
 	@$(BIN)/chapar-sim swarm --seeds $(SEEDS)

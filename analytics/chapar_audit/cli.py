@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final
 
-from chapar_audit import compaction
+from chapar_audit import compaction, reproduction
 from chapar_audit.models.conditions import ImpossibleInputError
 from chapar_audit.planning import networks, routing, tables, waiting
 from chapar_audit.planning.options import USAGE, Parser
@@ -65,4 +65,5 @@ def _parser() -> Parser:
     for group in (routing, networks, waiting, tables):
         group.add(models)
     compaction.add(commands)
+    reproduction.add(commands)
     return parser

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
 from chapar.cli.arguments import Parser
-from chapar_sim import swarm, traffic_cli
+from chapar_sim import matching, swarm, traffic_cli
 from chapar_sim.checkers import check
 from chapar_sim.clock import SimulationError
 from chapar_sim.compare import RESULT, CompareError
@@ -63,6 +63,7 @@ def _parser() -> Parser:
     add_compare(commands)
     swarm.add_parser(commands)
     traffic_cli.add_parser(commands)
+    matching.add_parser(commands)
     return parser
 
 

@@ -18,6 +18,20 @@ def fmt_bits(filters: int, nodes: int, elements: int, bits: int) -> int:
     return filters * (elements * bits + nodes)
 
 
+def search_steps(filters: int, elements: int) -> float:
+    """Elements compared on average until a filter is found that lies around the middle of a table (3.4.5)."""
+    for name, value in (("filters", filters), ("elements", elements)):
+        at_least(name, value)
+    return elements * (filters + 1) / 2
+
+
+def scan_steps(filters: int, elements: int) -> float:
+    """Elements compared where every filter of a table has to be looked at: an event may match several."""
+    for name, value in (("filters", filters), ("elements", elements)):
+        at_least(name, value)
+    return float(elements * filters)
+
+
 def false_match(bits: int) -> float:
     """P that a filter element A matches an event's element B falsely: A & B = A, A ≠ 0, A ≠ B, both uniform."""
     _check(bits)

@@ -55,3 +55,11 @@ def test_impossible_tables_are_refused() -> None:
         table.bloom_false_positive(0, 5)
     with pytest.raises(ImpossibleInputError, match="hash function"):
         table.bloom_false_positive(8, 0)
+
+
+def test_a_search_visits_half_of_the_table_and_a_scan_all_of_it() -> None:
+    """Against counting: each filter is looked for once."""
+    filters, elements = 7, 5
+    steps = [elements * place for place in range(1, filters + 1)]
+    assert table.search_steps(filters, elements) == pytest.approx(sum(steps) / filters)
+    assert table.scan_steps(filters, elements) == max(steps)
