@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from chapar_audit.jobs import input as recording
+from chapar_audit.verdict import Finding, Judgement, State
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from chapar_audit.recorded import Recorded
-    from chapar_audit.verdict import Judgement
 
-JOBS: Final[Mapping[str, Callable[[Recorded], Judgement]]] = {}
+JOBS: Final[Mapping[str, Callable[[Recorded], Judgement]]] = {
+    "input": recording.judge,
+}
 """By the name that their findings carry, in the order in which they are shown."""
+_MOST: Final = 200
+"""Letters of what Spark says went wrong."""
 
 
-def audit(recorded: Recorded, tell: Callable[[str], None]) -> Sequence[tuple[str, Judgement]]:
-    """Run every job; `tell` hears which is under way."""
-    done = []
+def audit(recorded: Recorded, tell: Callable[[str], None]) -> Iterator[tuple[str, Judgement]]:
+    """Run every job; `tell` hears which is under way. One that fails is a row that deviates, and the others go on."""
     for name, judge in JOBS.items():
         tell(name)
-        done.append((name, judge(recorded)))
-    return done
+        try:
+            judged = judge(recorded)
+        except (Py4JJavaError, PySparkException) as error:
+            judged = Judgement([Finding(name, "the job itself", State.DEVIATES, reason=f"it failed: {said(error)}")])
+        yield name, judged
+
+
+def said(error: Exception) -> str:
+    """What went wrong in Spark, in a line."""
+    words = str(error.java_exception) if isinstance(error, Py4JJavaError) else str(error)
+    first = next((line for line in words.splitlines() if line.strip()), type(error).__name__)
+    return re.sub(r"^([a-z]\w*\.)+(\w+): ", r"\2: ", first.strip())[:_MOST]

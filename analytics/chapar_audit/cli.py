@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final
 
-from chapar_audit import compaction, reproduction
+from chapar_audit import auditing, compaction, reproduction
 from chapar_audit.models.conditions import ImpossibleInputError
 from chapar_audit.planning import networks, routing, tables, waiting
 from chapar_audit.planning.options import USAGE, Parser
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DONE: Final = 0
+COMMANDS: Final = frozenset({"model", "compact", "reproduce"})
+"""What is not the name of a folder to audit; such a folder is written ./model."""
 EXAMPLES: Final = """\
 examples:
   chapar-audit model static --m 3 --k 4 --subscribers 8        where flooding becomes cheaper
@@ -32,7 +34,9 @@ exit codes: 0 done, 2 wrong usage, or numbers that no system can have
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
-    args = _parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    parser = _parser() if words and words[0] in COMMANDS else auditing.parser()
+    args = parser.parse_args(words)
     if hasattr(args, "run"):
         return int(args.run(args))
     try:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import types as sql
 
 from chapar_audit.schema import DATASETS, OF_THE_MEDIUM
+from chapar_audit.survey import RecordedError, survey
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
+
+    from chapar_audit.survey import Start, Survey
+
+__all__ = ["Recorded", "RecordedError", "load", "read", "spark_schema"]
 
 TYPES: Final[Mapping[str, sql.DataType]] = {
     "i16": sql.ShortType(),
@@ -26,10 +31,7 @@ TYPES: Final[Mapping[str, sql.DataType]] = {
     "list<i32>": sql.ArrayType(sql.IntegerType(), containsNull=False),
     "list<str>": sql.ArrayType(sql.StringType(), containsNull=False),
 }
-
-
-class RecordedError(Exception):
-    """What is in the folder cannot be audited; the message says why, in one line."""
+_OF_A_PATTERN: Final = re.compile(r"([\\*?\[\]{}])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,12 @@ class Recorded:
     """Datasets that were not recorded at all, which is not the same as that nothing happened."""
     complaints: tuple[str, ...] = ()
     """What could not be read or does not fit together, a line each."""
+    starts: tuple[Start, ...] = ()
+    """When daemons started, in order of time: more than once, if they were restarted."""
+    spans: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """By node the first and last time of what it recorded of frames."""
+    rows: int = 0
+    """Of all datasets."""
 
 
 def spark_schema(dataset: str) -> sql.StructType:
@@ -62,30 +70,32 @@ def spark_schema(dataset: str) -> sql.StructType:
 
 def load(spark: SparkSession, folder: Path, run: str | None = None) -> Recorded:
     """The only run in a folder, or the one that is named. Raises RecordedError."""
-    tables, missing = {}, set()
-    for dataset in DATASETS:
-        schema = spark_schema(dataset)
-        if any((folder / dataset).rglob("*.parquet")):
-            tables[dataset] = spark.read.schema(schema).parquet(str(folder / dataset))
-        else:
-            missing.add(dataset)
-            tables[dataset] = spark.createDataFrame([], schema)
-    if "runs" in missing:
-        raise RecordedError(f"{folder}: no dataset `runs` here; name a folder that a run was recorded in")
-    rows = tables["runs"].collect()
-    names = sorted({row.run for row in rows})
-    if run is None and len(names) != 1:
-        raise RecordedError(f"{folder}: several runs ({', '.join(names)}); say which with --run")
-    chosen = run if run is not None else names[0]
-    rows = [row for row in rows if row.run == chosen]
-    if not rows:
-        raise RecordedError(f"{folder}: no run {chosen!r}; there are {', '.join(names)}")
-    settings = {row.node: json.loads(row.settings) for row in rows}
+    return read(spark, folder, survey(folder, run))
+
+
+def read(spark: SparkSession, folder: Path, found: Survey) -> Recorded:
+    """The run of a folder that has been surveyed."""
+    settings = {start.node: start.settings for start in found.starts}
     return Recorded(
-        run=chosen,
-        world=rows[0].world,
-        mode=settings[rows[0].node]["mode"],
-        settings=settings,
-        tables={name: table.where(table.run == chosen) for name, table in tables.items()},
-        missing=frozenset(missing),
+        run=found.run,
+        world=found.starts[0].world,
+        mode=found.starts[0].settings["mode"],
+        settings=dict(sorted(settings.items())),
+        tables={dataset: _table(spark, folder.absolute(), dataset, found) for dataset in DATASETS},
+        missing=found.missing,
+        complaints=found.complaints,
+        starts=found.starts,
+        spans=found.spans,
+        rows=found.rows,
     )
+
+
+def _table(spark: SparkSession, folder: Path, dataset: str, found: Survey) -> DataFrame:
+    schema = spark_schema(dataset)
+    files = [path.absolute() for path in found.files[dataset]]
+    if not files:
+        return spark.createDataFrame([], schema)
+    base = folder / dataset
+    places = files if dataset in found.partial else {base / file.relative_to(base).parts[0] for file in files}
+    reader = spark.read.schema(schema).option("basePath", str(base))
+    return reader.parquet(*(_OF_A_PATTERN.sub(r"\\\1", str(place)) for place in sorted(places)))

@@ -199,7 +199,9 @@ def test_a_model_answers_people(capsys: pytest.CaptureFixture[str], command: str
         ("model bloom --k 3", "--ratio"),
         ("model blom", "invalid choice: 'blom'"),
         ("model", "NAME"),
-        ("", "COMMAND"),
+        ("", "the following arguments are required: DIR"),
+        ("nowhere", "nowhere: there is no such folder; name the one that a run was recorded in"),
+        ("modl static", "unrecognized arguments: static"),
     ],
 )
 def test_the_impossible_is_refused_in_one_line(capsys: pytest.CaptureFixture[str], command: str, said: str) -> None:

@@ -1,0 +1,112 @@
+"""`chapar-audit DIR` from its arguments to its exit code."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from chapar_audit.audit import JOBS
+from chapar_audit.cli import main
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+COMMAND = str(Path(sys.executable).parent / "chapar-audit")
+PATIENCE = 120.0
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_run_that_is_as_it_should_be_holds(
+    chain_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With a table, a verdict for programs, the tables behind it, and word of what is under way."""
+    assert main([str(chain_run), "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr()
+    lines = said.out.splitlines()
+    assert lines[0].startswith("chain: simulator, chapar routing, 4 nodes, ")
+    assert lines[-1].startswith("verdict: holds, in all ")
+    assert max(map(len, lines)) <= 100
+    assert [line.split()[2] for line in said.err.splitlines()[2:]] == list(JOBS)
+    verdict = json.loads((tmp_path / "out" / "verdict.json").read_text(encoding="utf-8"))
+    assert (verdict["run"], verdict["state"]) == ("chain", "holds")
+    assert {finding["job"] for finding in verdict["findings"]} == set(JOBS)
+    for job in (tmp_path / "out").iterdir():
+        for table in job.iterdir() if job.is_dir() else ():
+            assert pq.read_table(table).num_columns
+
+
+@pytest.mark.usefixtures("spark")
+def test_what_cannot_be_read_keeps_the_verdict_from_holding(
+    chain_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The rest is audited; the file is named. Programs read the same as in the file."""
+    folder = tmp_path / "copy"
+    shutil.copytree(chain_run, folder)
+    spoilt = next((folder / "sessions").rglob("*.parquet"))
+    spoilt.write_bytes(b"PAR1")
+    assert main([str(folder), "--json"]) == 1
+    verdict = json.loads(capsys.readouterr().out)
+    assert verdict == json.loads((folder / "audit" / "verdict.json").read_text(encoding="utf-8"))
+    assert verdict["state"] == "deviates"
+    (bad,) = (finding for finding in verdict["findings"] if finding["state"] == "deviates")
+    assert bad["job"] == "input"
+    assert bad["reason"].startswith(f"{spoilt.relative_to(folder)} is left out: ")
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--run", "other"], "no run 'other'; there are chain"),
+        (["--master", "spark:7077"], "--master spark:7077: write local[2], spark://HOST:PORT, or yarn"),
+        (["--out", "/dev/null/out"], "/dev/null/out: Not a directory"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(
+    chain_run: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    """On standard error, with exit code 2."""
+    assert main([str(chain_run), *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert next(line for line in err.splitlines() if not line.startswith("audit: ")).endswith(said)
+    assert "Traceback" not in err
+
+
+def test_an_interrupt_ends_it_without_a_verdict(chain_run: Path, tmp_path: Path) -> None:
+    """While Spark starts, which is when people lose patience: no traceback, no words of Spark's, and that ends too."""
+    command = [COMMAND, str(chain_run), "--out", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:  # noqa: S603
+        assert process.stderr is not None
+        assert process.stderr.readline() == "audit: starting Spark …\n"
+        end = time.monotonic() + PATIENCE
+        while not (children := children_of(process.pid)) and time.monotonic() < end:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, out) == (130, "")
+    assert err == "\nchapar-audit: interrupted; there is no verdict\n"
+    assert not (tmp_path / "verdict.json").exists()
+    while any(is_running(child) for child in children) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not any(is_running(child) for child in children)
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()]
+
+
+def is_running(pid: int) -> bool:
+    """Who has ended and was not asked for by anybody does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
