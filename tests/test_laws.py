@@ -105,8 +105,10 @@ COMMAND_LINES = {
 }
 # This re-exports the public names of pure modules and drivers alike, and does nothing itself.
 FACADES = {"chapar": "the public names of the SDK"}
-# Here the real daemon meets the world that the core is told of, and the lab's medium the time in which frames travel.
+# Here the real daemon meets the world that the core is told of, the lab's medium the time in which frames travel, and
+# the audit a cluster.
 CLOCKS = {
+    "chapar_audit.session": "waits for the workers of a cluster",
     "chapard.clock": "the daemon's clock",
     "chapar_lab.lab": "when a run began, by the clock of its daemons",
     "chapar_lab.medium": "carries frames in real time",

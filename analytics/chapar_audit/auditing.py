@@ -10,6 +10,9 @@ from chapar_audit.planning.options import Parser
 if TYPE_CHECKING:
     import argparse
 
+USAGE: Final = """\
+%(prog)s DIR [--run NAME] [--master URL] [--out DIR] [--json]
+       %(prog)s model|compact|reproduce …"""
 EXAMPLES: Final = """\
 examples:
   chapar-sim run deploy/scenarios/demo.toml --out build/demo   # or chapar-lab run: real daemons
@@ -35,7 +38,7 @@ def parser() -> Parser:
     """Of the command without a sub-command."""
     made = Parser(
         prog="chapar-audit",
-        usage="%(prog)s DIR [--run NAME] [--master URL] [--out DIR] [--json]\n       %(prog)s model|compact|reproduce …",
+        usage=USAGE,
         description="Check what a run recorded against what its medium saw and what the analytic models predict.",
         epilog=EXAMPLES,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -92,12 +93,17 @@ def start(master: str = LOCAL) -> SparkSession:
     if active is not None:
         return active
     conf = SparkConf(loadDefaults=False).setAll(list(_settings(master).items()))
+    there = _children()
     with TemporaryFile() as said:
         try:
             gateway = launch_gateway(conf, {"stdout": said, "stderr": said})  # type: ignore[no-untyped-call]
             session = SparkSession(SparkContext(conf=conf, gateway=gateway))
         except (Py4JError, PySparkException, OSError) as error:
             raise NoSparkError(_why(said, error)) from None
+        except KeyboardInterrupt:  # it would notice by itself, but only once it is up
+            for child in _children() - there:
+                os.kill(child, signal.SIGTERM)
+            raise
     if not _LOCAL.fullmatch(master):
         _await_workers(session, master)
         cores = session.sparkContext.defaultParallelism
@@ -151,6 +157,11 @@ def _await_workers(session: SparkSession, master: str) -> None:
             session.stop()
             raise NoSparkError(f"--master {master}: no worker has taken us in {PATIENCE_FOR_WORKERS:.0f} s")
         time.sleep(LOOK_EVERY)
+
+
+def _children() -> set[int]:
+    """The processes that we have started."""
+    return {int(each) for each in Path(f"/proc/self/task/{os.getpid()}/children").read_text(encoding="ascii").split()}
 
 
 def _java() -> str:
