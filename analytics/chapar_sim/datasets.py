@@ -98,8 +98,8 @@ def _extend(buffer: bytearray, end: int) -> None:
     buffer.extend(bytes(max(end - len(buffer), len(buffer))))
 
 
-def write(trace: Trace, run: str, folder: Path) -> None:
-    """Write all datasets below `folder`. Raises DatasetsError.
+def write(trace: Trace, run: str, folder: Path, *, has_medium: bool = True) -> None:
+    """Write all datasets below `folder`; where there is no medium, all but what it would see. Raises DatasetsError.
 
     A dataset without a row is there as well, for the first node: nothing happened, which is not the same as that
     nothing was recorded.
@@ -113,7 +113,8 @@ def write(trace: Trace, run: str, folder: Path) -> None:
         (folder / FOLDER).mkdir(parents=True, exist_ok=True)
         for (dataset, node), buffer in spools.items():
             (folder / FOLDER / f"{dataset}-{node}{SUFFIX}").write_bytes(buffer)
-        write_air(trace, run, folder)
+        if has_medium:
+            write_air(trace, run, folder)
     except OSError as error:
         raise DatasetsError(f"{folder}: {error.strerror}") from None
     compact(folder)

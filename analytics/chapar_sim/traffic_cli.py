@@ -10,13 +10,18 @@ import argparse
 import json
 import math
 import sys
+from functools import partial
+from pathlib import Path
 from random import Random
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Final
 
+from chapar_sim.datasets import write
+from chapar_sim.recorded_tree import RecordedTree
 from chapar_sim.tree_round import Rounds
 from chapar_sim.tree_shapes import battalion, m_ary
 from chapar_sim.tree_traffic import Crowd, Rates, Source, Swell, Traffic
+from chapard.core.config import ConfigError
 from chapard.core.overlay.router import Algorithm, RouterConfig
 
 if TYPE_CHECKING:
@@ -65,6 +70,7 @@ def add_parser(commands: _SubParsersAction[Parser]) -> None:
     parser.add_argument("--placements", type=_count, default=1, metavar="N", help="rounds to average (%(default)s)")
     parser.add_argument("--seed", type=_count, default=0, help="seed of all chance (%(default)s)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="write the datasets there, for chapar-audit")
     parser.set_defaults(run=run)
 
 
@@ -91,7 +97,19 @@ def _measured(args: Namespace) -> dict[str, float]:
     swell = _swell(args, lam)
     crowds = [Crowd(at, lam, args.mu, count, swell=swell) for at, count in members.items()]
     config = RouterConfig(nodes=shape.nodes, algorithm=Algorithm(args.algorithm), refresh_period=args.r)
-    return _figures(Traffic(shape, config, [source], crowds, Random(args.seed)).run(args.duration))
+    if args.out is None:
+        return _figures(Traffic(shape, config, [source], crowds, Random(args.seed)).run(args.duration))
+    name = BATTALION if args.battalion else "tree-{}-{}".format(*args.tree)
+    run, out = f"{name}-{args.algorithm}", args.out
+    try:
+        make = partial(RecordedTree, run=run)
+        traffic = Traffic(shape, config, [source], crowds, Random(args.seed), make)
+    except ConfigError as error:
+        raise UsageError(f"--out records what daemons can be configured to: {error}") from None
+    figures = _figures(traffic.run(args.duration))
+    assert isinstance(traffic.tree, RecordedTree), "made so"
+    write(traffic.tree.trace, run, out, has_medium=False)
+    return figures
 
 
 def _rounds(args: Namespace) -> dict[str, float]:
@@ -99,6 +117,8 @@ def _rounds(args: Namespace) -> dict[str, float]:
         raise UsageError("--static needs --tree M,K")
     if args.placements < 1:
         raise UsageError("--placements is 0: average at least 1")
+    if args.out is not None:
+        raise UsageError("--out has no meaning with --static: its rounds take no time")
     for name in ("lam", "psi", "mu", "population", "omega", "r", "wave_amplitude", "wave_frequency"):
         if getattr(args, name) is not None:
             raise UsageError(f"--{name.replace('_', '-')} has no meaning with --static, where nothing changes")

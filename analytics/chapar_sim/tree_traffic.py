@@ -7,6 +7,7 @@ are, unless these advertise (2.5.2). The run starts in the steady state, so that
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from chapar.event import Event
@@ -97,11 +98,17 @@ class Traffic:
     """A run."""
 
     def __init__(
-        self, shape: Tree, config: RouterConfig, sources: Iterable[Source], crowds: Iterable[Crowd], rng: Random
+        self,
+        shape: Tree,
+        config: RouterConfig,
+        sources: Iterable[Source],
+        crowds: Iterable[Crowd],
+        rng: Random,
+        make: Callable[..., BrokerTree] = BrokerTree,
     ) -> None:
         sources = tuple(sources)
         known = None if config.advertisements else [source.at for source in sources]
-        self.tree = BrokerTree(shape.links, config, publishers=known)
+        self.tree = make(shape.links, config, publishers=known)
         self._rng = rng
         self._clock = Clock()
         self._number = 0
@@ -167,14 +174,15 @@ class Traffic:
         """As many subscribers as there are at a random moment."""
         if crowd.members is None:
             for _ in range(_poisson(crowd.arrivals / crowd.departures, self._rng)):
-                self._come(crowd)
+                self._come(crowd, self._client(crowd.at))
             self._on_arrival(crowd, lambda: self._arrive(crowd))
             return
         for _ in range(crowd.members):
+            member = self._client(crowd.at)
             if self._rng.random() < crowd.arrivals / (crowd.arrivals + crowd.departures):
-                self._come(crowd)
+                self._come(crowd, member)
             else:
-                self._on_arrival(crowd, lambda: self._come(crowd))
+                self._on_arrival(crowd, partial(self._come, crowd, member))
 
     def _on_arrival(self, crowd: Crowd, action: Callable[[], None]) -> None:
         """Do something when somebody of the crowd comes: at the highest rate, by the share that is due at the time."""
@@ -193,18 +201,17 @@ class Traffic:
 
     def _arrive(self, crowd: Crowd) -> None:
         """One of any number of subscribers comes, and the next one after it."""
-        self._come(crowd)
+        self._come(crowd, self._client(crowd.at))
         self._on_arrival(crowd, lambda: self._arrive(crowd))
 
-    def _come(self, crowd: Crowd) -> None:
-        client = self._client(crowd.at)
+    def _come(self, crowd: Crowd, client: Subscriber) -> None:
         self.tree.subscribe(crowd.at, client, crowd.wants)
         self._later(crowd.departures, lambda: self._go(crowd, client))
 
     def _go(self, crowd: Crowd, client: Subscriber) -> None:
         self.tree.unsubscribe(crowd.at, client, crowd.wants)
         if crowd.members is not None:
-            self._on_arrival(crowd, lambda: self._come(crowd))
+            self._on_arrival(crowd, lambda: self._come(crowd, client))
 
 
 def _poisson(mean: float, rng: Random) -> int:

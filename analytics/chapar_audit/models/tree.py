@@ -47,6 +47,15 @@ class Usage(NamedTuple):
     d: dict[int, float]
 
 
+class LinkUse(NamedTuple):
+    """One link, for what is wanted below it."""
+
+    used: float
+    """The share of time in which it is in use: 1 − Π p."""
+    toggles: float
+    """How often it turns from idle to used or back, per unit of time."""
+
+
 class Traffic(NamedTuple):
     """Messages per unit of time, for one publisher."""
 
@@ -117,15 +126,7 @@ def usage(tree: Tree, idle: Mapping[int, float]) -> Usage:
     x sums 1 − Π p over the links, where the product is over the brokers below; d_i sums, over the links from broker i
     to the publisher, the product over the other brokers below.
     """
-    silent: dict[int, float] = {}
-    beside: dict[int, float] = {}  # the silence of those on the same level below the same broker
-    for broker in reversed(tree.brokers):
-        children = tree.below[broker]
-        silences = [silent[child] for child in children]
-        before = accumulate(silences[:-1], mul, initial=1.0)
-        after = [*accumulate(reversed(silences[1:]), mul, initial=1.0)][::-1]
-        beside.update(zip(children, map(mul, before, after), strict=False))
-        silent[broker] = idle.get(broker, 1.0) * math.prod(silences)
+    silent, beside = _silences(tree, idle)
     climb = {tree.publisher: 0.0}  # links that a toggle crosses upwards from here, if all below is silent
     d = {tree.publisher: 0.0}
     for broker in tree.brokers[1:]:
@@ -133,6 +134,31 @@ def usage(tree: Tree, idle: Mapping[int, float]) -> Usage:
         climb[broker] = 1 + idle.get(up, 1.0) * beside[broker] * climb[up]
         d[broker] = math.prod(silent[child] for child in tree.below[broker]) * climb[broker]
     return Usage(sum(1 - silent[broker] for broker in tree.above), d)
+
+
+def link_use(tree: Tree, idle: Mapping[int, float], toggles: Mapping[int, float]) -> dict[int, LinkUse]:
+    """The use of each link, named by the broker at its lower end; the sums over all are x and Σ d_i t_i."""
+    silent, beside = _silences(tree, idle)
+    turns: dict[int, float] = {}
+    for broker in reversed(tree.brokers):
+        children = tree.below[broker]
+        own = toggles.get(broker, 0.0) * math.prod(silent[child] for child in children)
+        turns[broker] = own + idle.get(broker, 1.0) * sum(turns[child] * beside[child] for child in children)
+    return {broker: LinkUse(1 - silent[broker], turns[broker]) for broker in tree.above}
+
+
+def _silences(tree: Tree, idle: Mapping[int, float]) -> tuple[dict[int, float], dict[int, float]]:
+    """Of each broker, how likely nobody at it and below it is active, and nobody beside it below the same broker."""
+    silent: dict[int, float] = {}
+    beside: dict[int, float] = {}
+    for broker in reversed(tree.brokers):
+        children = tree.below[broker]
+        silences = [silent[child] for child in children]
+        before = accumulate(silences[:-1], mul, initial=1.0)
+        after = [*accumulate(reversed(silences[1:]), mul, initial=1.0)][::-1]
+        beside.update(zip(children, map(mul, before, after), strict=False))
+        silent[broker] = idle.get(broker, 1.0) * math.prod(silences)
+    return silent, beside
 
 
 def traffic(tree: Tree, populations: Mapping[int, Population], omega: float, r: float) -> Traffic:

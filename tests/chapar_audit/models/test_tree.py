@@ -17,6 +17,7 @@ from chapar_audit.models.tree import (
     Tree,
     from_usage,
     leaves,
+    link_use,
     m_ary,
     m_ary_usage,
     rooted,
@@ -137,3 +138,17 @@ def test_a_wide_star_and_a_long_chain_take_no_time() -> None:
     assert usage(star, dict.fromkeys(range(1, 50_001), 0.5)).x == 25_000
     chain = rooted([(place, place + 1) for place in range(50_000)], 0)
     assert usage(chain, {50_000: 0.25}).d[50_000] == 50_000
+
+
+@given(trees(), st.lists(st.floats(0, 5), min_size=7, max_size=7))
+def test_the_links_sum_up_to_x_and_to_the_toggle_traffic(
+    given_tree: tuple[Tree, dict[int, float]], rates: list[float]
+) -> None:
+    """Link by link the model is the same: Σ u = x, and the links' toggles are Σ d_i t_i."""
+    tree, idle = given_tree
+    toggles = {broker: rates[broker - 1] for broker in tree.brokers}
+    links, used = link_use(tree, idle, toggles), usage(tree, idle)
+    assert sum(each.used for each in links.values()) == pytest.approx(used.x)
+    assert sum(each.toggles for each in links.values()) == pytest.approx(
+        sum(used.d[broker] * toggles[broker] for broker in tree.brokers)
+    )

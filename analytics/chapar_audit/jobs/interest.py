@@ -1,0 +1,332 @@
+"""Traffic on a tree of brokers: notifications, refreshes and toggles against what the routing algorithm should cost.
+
+Twice: message by message on each link, from what clients did, which is exact; and as rates of the whole tree, by the
+model in equilibrium, with λ, μ, ω and N estimated from the data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pyspark.sql import functions as f
+from pyspark.sql import types as sql
+
+from chapar_audit.jobs import carried, counted, ids, populations, steady, wishes
+from chapar_audit.jobs.overlay import OverlayError, overlay_of
+from chapar_audit.jobs.spoken import NOTIFICATION, batches, spoken
+from chapar_audit.verdict import Finding, Judgement, State
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from chapar_audit.jobs.overlay import Overlay, Way
+    from chapar_audit.jobs.populations import Local
+    from chapar_audit.jobs.spoken import Batches, Spoken
+    from chapar_audit.jobs.wishes import Span, Wanted
+    from chapar_audit.recorded import Recorded
+
+JOB: Final = "traffic"
+SETTLING_US: Final = 5_000_000
+"""After the last daemon has started: links of the tree begin, and say what is wanted."""
+DELAY_US: Final = 1_000_000
+"""For how long at most a change of interest travels through the tree, where there is a medium."""
+MOST_WISHES: Final = 5_000_000
+"""Changes of clients' interest that are looked at one by one."""
+EXACT: Final = frozenset({"flooding", "simple", "identity"})
+"""Algorithms of which it is known, without the text of filters, what they tell."""
+WORDS: Final = {"subscribe": "subscriptions", "unsubscribe": "unsubscriptions", "refresh": "refreshes"}
+REFRESHES: Final = "one refresh per period, which all links share, and filter on each link in use: x/r"
+RATES: Final = sql.StructType(
+    [
+        sql.StructField("node", sql.IntegerType(), nullable=False),
+        sql.StructField("peer", sql.IntegerType(), nullable=False),
+        sql.StructField("change", sql.StringType(), nullable=False),
+        sql.StructField("messages", sql.LongType(), nullable=False),
+        sql.StructField("rate", sql.DoubleType(), nullable=False),
+        sql.StructField("expected", sql.LongType(), nullable=True),
+    ]
+)
+
+
+class Clients(NamedTuple):
+    """What clients did, as far as the models are concerned."""
+
+    changes: Mapping[bytes, Wanted]
+    """By filter."""
+    locals: Mapping[bytes, Mapping[int, Local]]
+    """By filter and broker."""
+    published: Mapping[tuple[int, str | None], int]
+    """Events within the span, by broker and subject."""
+    kept: int
+    """How many of them are memorised."""
+
+
+def judge_tree(recorded: Recorded) -> Judgement:
+    """The traffic of a run in tree mode."""
+    try:
+        overlay = overlay_of(recorded.settings)
+    except OverlayError as error:
+        return Judgement([_open("traffic on the tree", f"{error}; the models need one tree and one way to route")])
+    span = _span(recorded, overlay)
+    if span is None:
+        why = f"the run is shorter than a refresh period of {overlay.period:g} s and the time to settle"
+        return Judgement([_open("traffic on the tree", why)])
+    heard = spoken(recorded.tables["interests"], recorded.tables["frames"], span)
+    changes = _changes(recorded.tables["interests"])
+    if changes is None:
+        return Judgement([_open("traffic on the tree", f"clients' interest changed more than {MOST_WISHES} times")])
+    clients = _clients(recorded, changes, span)
+    delay = _delay(recorded)
+    findings, expected = _interest_rows(recorded, overlay, span, heard, clients, delay)
+    findings += _notification_rows(recorded, overlay, heard, clients, delay)
+    is_right = all(each.state is not State.DEVIATES for each in findings)
+    findings += _steady_rows(overlay, span, heard, clients, is_right=is_right)
+    return Judgement(findings, {"interest_rates": _table(recorded, span, heard, expected)})
+
+
+# What is looked at
+
+
+def _span(recorded: Recorded, overlay: Overlay) -> Span | None:
+    """Whole refresh periods, from when the tree has settled."""
+    period = round(overlay.period * 1e6)
+    angle = (f.col("ts_us") % period) * (2 * math.pi / period)
+    is_refresh = (f.col("change") == "refresh") & (f.col("direction") == "tx")
+    interests = recorded.tables["interests"].agg(
+        f.max("ts_us").alias("last"),
+        f.avg(f.when(is_refresh, f.sin(angle))).alias("sine"),
+        f.avg(f.when(is_refresh, f.cos(angle))).alias("cosine"),
+    )
+    frames = recorded.tables["frames"].agg(f.max("ts_us").alias("last"))
+    runs = recorded.tables["runs"].groupBy("node").agg(f.min("ts_us").alias("began")).agg(f.max("began").alias("began"))
+    row, ended, began = interests.first(), frames.first(), runs.first()
+    assert row is not None
+    assert ended is not None
+    assert began is not None
+    last = max(row.last or 0, ended.last or 0)
+    phase = 0 if row.sine is None else round(math.atan2(row.sine, row.cosine) / (2 * math.pi) * period)
+    delay = _delay(recorded)
+    return wishes.periods(began.began + (SETTLING_US if delay else 0), last - delay, phase, period)
+
+
+def _delay(recorded: Recorded) -> int:
+    """Where brokers are joined directly, all that follows from a change happens at once."""
+    return 0 if recorded.world == "sim" and "air" in recorded.missing else DELAY_US
+
+
+def _changes(interests: DataFrame) -> dict[bytes, Wanted] | None:
+    """What clients wanted when; None if that is too much."""
+    rows = interests.where(f.col("client").isNotNull()).select("ts_us", "node", "client", "filter_id", "change")
+    found = rows.limit(MOST_WISHES + 1).collect()
+    if len(found) > MOST_WISHES:
+        return None
+    return wishes.wanted(
+        wishes.Wish(row.ts_us, row.node, row.client, bytes(row.filter_id), row.change == "subscribe") for row in found
+    )
+
+
+def _clients(recorded: Recorded, changes: Mapping[bytes, Wanted], span: Span) -> Clients:
+    inside = f.col("ts_us").between(span.begin, span.end - 1)
+    rows = recorded.tables["publishes"].where(inside).groupBy("node", "subject", "delivery").count().collect()
+    published: Counter[tuple[int, str | None]] = Counter()
+    for row in rows:
+        published[row.node, row.subject] += row["count"]
+    kept = sum(row["count"] for row in rows if row.delivery != "realtime")
+    locals_ = {filter_id: populations.estimated(each, span) for filter_id, each in changes.items()}
+    return Clients(changes, locals_, published, kept)
+
+
+# Message by message
+
+
+def _interest_rows(
+    recorded: Recorded, overlay: Overlay, span: Span, heard: Spoken, clients: Clients, delay: int
+) -> tuple[list[Finding], dict[tuple[Way, str], int]]:
+    """The rows on interest, and by way and change how many messages were expected."""
+    algorithm = overlay.algorithm
+    why = ""
+    if algorithm not in EXACT:
+        why = f"what {algorithm} routing tells depends on which filters cover which, and their text is not recorded"
+    elif overlay.advertisements:
+        why = "subscriptions follow advertisements, of which only ids are recorded"
+    elif recorded.tables["runs"].count() > len(recorded.settings):
+        why = "a daemon was started more than once: what it held in between is not recorded"
+    if why:
+        return [_open(f"interest of {algorithm} routing, link by link", why)], {}
+    of_way: Mapping[Way, wishes.Told] = {}
+    if algorithm != "flooding":
+        of_way = wishes.by_way(wishes.told(overlay, clients.changes, span, delay))
+    removed = _removed(recorded, "interests")
+    findings, expected = [], {}
+    for change, words in WORDS.items():
+        counts = {}
+        for way in overlay.ways:
+            due = of_way.get(way, wishes.Told())
+            should = expected[way, change] = getattr(due, change)
+            counts[way] = counted.Count(
+                sent=heard.sent[way][change],
+                heard=heard.heard[way][change],
+                due=should,
+                fewer=due.unsure,
+                more=due.unsure,
+                begun=heard.begun[way],
+            )
+        findings += counted.judged(f"{words} of {algorithm} routing", counts, removed=removed)
+    return findings, expected
+
+
+def _notification_rows(
+    recorded: Recorded, overlay: Overlay, heard: Spoken, clients: Clients, delay: int
+) -> list[Finding]:
+    what = f"notifications of {overlay.algorithm} routing"
+    if "frames" in recorded.missing:
+        return [_open(what, "frames were not recorded (record.frames)")]
+    tables = recorded.tables
+    if overlay.algorithm == "flooding":
+        rows = tables["publishes"].groupBy("node").count().collect()
+        due = carried.flooded(overlay, Counter({row.node: row["count"] for row in rows}))
+    elif overlay.algorithm == "auto":
+        return [_open(what, "auto routing floods some classes of filters over some links, which is not recorded")]
+    else:
+        found = carried.collected(carried.patterns(tables["deliveries"], tables["losses"]))
+        due = carried.carried(overlay, found, _waiting(tables["sessions"]))
+    unsure = _unsure_events(recorded, overlay, clients, delay) if delay else Counter()
+    counts = {
+        way: counted.Count(
+            sent=heard.sent_in_all[way],
+            heard=heard.heard_in_all[way],
+            due=due.least[way],
+            more=due.most[way] - due.least[way] + unsure[way],
+            begun=heard.begun[way],
+            repeated=heard.repeated[way],
+        )
+        for way in overlay.ways
+    }
+    return counted.judged(what, counts, removed=_removed(recorded, "frames"))
+
+
+def _waiting(sessions: DataFrame) -> frozenset[int]:
+    """Brokers with a client that was OFF at the end: what they hold for it, nobody was given."""
+    last = sessions.groupBy("node", "client").agg(f.max_by("state", "ts_us").alias("state"))
+    return frozenset(row.node for row in last.where(f.col("state") == "off").select("node").distinct().collect())
+
+
+def _unsure_events(recorded: Recorded, overlay: Overlay, clients: Clients, delay: int) -> Counter[Way]:
+    """Events that were under way while something else happened: they may have gone in vain, or twice."""
+    rows = recorded.tables["publishes"].select("ts_us", "node", "subject", "delivery").orderBy("ts_us")
+    events = [
+        carried.Published(row.ts_us, row.node, row.subject, row.delivery != "realtime")
+        for row in rows.limit(MOST_WISHES).collect()
+    ]
+    found: Counter[Way] = Counter()
+    if overlay.algorithm != "flooding":
+        found.update(carried.in_vain(overlay, events, clients.changes, delay))
+    if any(each.kept for each in events):
+        digests = recorded.tables["frames"].where((f.col("kind") == "digests") & (f.col("direction") == "rx"))
+        compared: dict[Way, list[int]] = {}
+        for row in digests.select("ts_us", "node", "peer").collect():
+            compared.setdefault((row.node, row.peer), []).append(row.ts_us)
+        found.update(carried.sent_twice(overlay, events, compared, delay // 2))
+    return found
+
+
+def _removed(recorded: Recorded, dataset: str) -> int:
+    row = recorded.tables["removals"].where(f.col("dataset") == dataset).agg(f.sum("rows").alias("rows")).first()
+    return int(row.rows or 0) if row is not None else 0
+
+
+# In equilibrium
+
+
+def _steady_rows(overlay: Overlay, span: Span, heard: Spoken, clients: Clients, *, is_right: bool) -> list[Finding]:
+    cut = batches(span)
+    if overlay.algorithm not in EXACT or overlay.advertisements:
+        return [_open(f"rates of {overlay.algorithm} routing", "the models price this for one link and two filters")]
+    by_class: dict[bytes, list[bytes]] = {}
+    for filter_id in clients.locals:
+        by_class.setdefault(ids.class_of(filter_id), []).append(filter_id)
+    subjects = {ids.element(subject): subject for _, subject in clients.published if subject is not None}
+    findings = []
+    for filter_class, filters in sorted(by_class.items()):
+        if overlay.algorithm == "flooding":
+            break
+        evidence = _evidence(clients, filters, span, is_right=is_right)
+        refreshes, toggles = _expected(overlay, [clients.locals[each] for each in filters])
+        name = _name(filter_class, subjects)
+        for what, changes, rate in (
+            (f"refreshes for {name} ({REFRESHES})", ("refresh",), refreshes),
+            (f"toggles for {name}", ("subscribe", "unsubscribe"), toggles),
+        ):
+            counts = _in_batches(heard, [(filter_class, change) for change in changes], cut)
+            measured = steady.mean_rate(counts, cut.seconds)
+            findings.append(steady.judged(what, measured, rate, evidence, cut.count))
+    findings.append(_steady_notifications(overlay, span, heard, clients, is_right=is_right))
+    return findings
+
+
+def _steady_notifications(overlay: Overlay, span: Span, heard: Spoken, clients: Clients, *, is_right: bool) -> Finding:
+    what, cut = "rate of notifications", batches(span)
+    vague = [each for each in clients.locals if not ids.is_plain(each)]
+    if vague and overlay.algorithm != "flooding":
+        return _open(what, "which events satisfy conditions on attributes is not recorded; the counts above decide")
+    if clients.kept and overlay.algorithm != "flooding":
+        return _open(what, f"{clients.kept} memorised events also go to those who subscribe later")
+    expected = 0.0
+    for (node, subject), count in clients.published.items():
+        links = float(len(overlay.links))
+        if overlay.algorithm != "flooding":
+            idle = populations.together(each for key, each in clients.locals.items() if ids.asks_for(key, subject))
+            links = populations.wanted_links(overlay, node, idle)
+        expected += count / span.seconds * links
+    measured = steady.mean_rate(_in_batches(heard, [(b"", NOTIFICATION)], cut), cut.seconds)
+    evidence = _evidence(clients, list(clients.locals), span, is_right=is_right)
+    if overlay.algorithm == "flooding":
+        evidence = evidence._replace(toggles=0)
+    return steady.judged(what, measured, expected, evidence, cut.count)
+
+
+def _expected(overlay: Overlay, filters: Sequence[Mapping[int, Local]]) -> tuple[float, float]:
+    """Refreshes and toggles per second of some filters."""
+    refreshes = toggles = 0.0
+    for locals_ in filters:
+        if overlay.algorithm == "simple":
+            for way in overlay.told:
+                here = [each for broker, each in locals_.items() if broker in overlay.behind[way]]
+                refreshes += sum(each.active for each in here) / overlay.period
+                toggles += 2 * sum(each.arrivals for each in here)
+            continue
+        for use in populations.on_ways(overlay, locals_).values():
+            refreshes += use.used / overlay.period
+            toggles += use.toggles
+    return refreshes, toggles
+
+
+def _evidence(clients: Clients, filters: Sequence[bytes], span: Span, *, is_right: bool) -> steady.Evidence:
+    changes = [clients.changes[each] for each in filters]
+    return steady.evidence(changes, span, counted=is_right)
+
+
+def _in_batches(heard: Spoken, keys: Sequence[tuple[bytes, str]], cut: Batches) -> list[int]:
+    return [sum(heard.by_class[key][batch] for key in keys) for batch in range(cut.count)]
+
+
+def _name(filter_class: bytes, subjects: Mapping[bytes, str]) -> str:
+    about = subjects.get(filter_class[:4], f"subject {filter_class[:4].hex()}") if any(filter_class[:4]) else "anything"
+    return f"filters for {about}" + (f" of type {filter_class[4:].hex()}" if any(filter_class[4:]) else "")
+
+
+def _table(recorded: Recorded, span: Span, heard: Spoken, expected: Mapping[tuple[Way, str], int]) -> DataFrame:
+    rows: list[tuple[Any, ...]] = [
+        (node, peer, change, count, count / span.seconds, expected.get(((node, peer), change)))
+        for (node, peer), counts in sorted(heard.sent.items())
+        for change, count in sorted(counts.items())
+    ]
+    return recorded.tables["interests"].sparkSession.createDataFrame(rows, RATES)
+
+
+def _open(subject: str, why: str) -> Finding:
+    return Finding(JOB, subject, State.OPEN, reason=why)
