@@ -114,6 +114,28 @@ def test_a_chain_finds_itself_in_ipv6() -> None:
         assert "3 received" in pings(mesh, 1, 3, version=6).stdout
 
 
+def test_a_node_with_two_radios_joins_what_hears_each() -> None:
+    """Nodes 2 and 3 hear each other on radios of their own: node 1 knows both by their main addresses, and reaches the
+    others too."""
+    netns.require("ping")
+    with Mesh(nodes=3, edges=CHAIN[:1], ipv6=False) as mesh:
+        apart = ["type", "veth", "peer", "name", "radio0", "netns", mesh[3].namespace]
+        assert mesh[2].run(["ip", "link", "add", "radio0", *apart]).returncode == 0
+        for node in (mesh[2], mesh[3]):
+            address = ["ip", "address", "add", f"10.67.0.{node.index}/24", "brd", "+", "dev", "radio0"]
+            for each in (address, ["ip", "link", "set", "radio0", "up"]):
+                assert node.run(each).returncode == 0
+        watch = Watch(mesh)
+        for node in mesh:
+            chapar_olsrd(node, *(() if node is mesh[1] else ("-i", "radio0")), *QUICK)
+        wait_until(lambda: watch.hops() == chain_hops(1, 2, 3), FORMING, watch.told)
+        toward = {mesh[2].address, mesh[3].address, "10.67.0.2", "10.67.0.3"}
+        expected = dict.fromkeys(toward, mesh[2].address)
+        wait_until(lambda: kernel_routes(mesh[1]) == expected, FORMING, "the kernel's routes")
+        done = mesh[1].run(["ping", "-c", "3", "-i", "0.2", "-W", "2", "10.67.0.3"])
+        assert "3 received" in done.stdout, done.stdout
+
+
 def test_an_interface_that_blinks_gets_its_routes_back() -> None:
     """It is down for less than a hold time, so that no neighbour is missed; the kernel has dropped its routes."""
     netns.require()
