@@ -12,6 +12,7 @@ import logging
 import socket
 import struct
 from contextlib import suppress
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 DATAGRAMS_AT_ONCE: Final = 64
 """Read from one socket before anything else has its turn."""
 MAX_DATAGRAM: Final = 65_535
+SOURCES_KNOWN: Final = 1024
+"""Addresses of whom packets came from that are kept as numbers: more than one radio hears."""
 
 _INTERNETWORK_CONTROL: Final = 0xC0
 """Type of service: routing goes before what is routed."""
@@ -60,6 +63,7 @@ class OlsrSockets:
         self._links = {each.number: _Link(each, port) for each in interfaces}
         self._on_datagrams = on_datagrams
         self._faults = faults
+        self._address = lru_cache(SOURCES_KNOWN)(neighbour_address)
 
     def open(self) -> None:
         """Open all of them, or none. Raises SourceError."""
@@ -127,7 +131,7 @@ class OlsrSockets:
 
     def _source(self, text: str) -> int | None:
         """The address of a neighbour's interface; None if it is none."""
-        source = neighbour_address(text)
+        source = self._address(text)
         if source is None:
             self._faults.add(Fault.BAD_ADDRESS, f"a packet from {text}")
         elif source in self._links:

@@ -152,13 +152,15 @@ class LinkSet:
         return over
 
     def deadline(self, now: float) -> float:
-        """When anything about a link changes by itself."""
-        return min((self._next_change(link, now) for link in self._links.values()), default=inf)
-
-    @staticmethod
-    def _next_change(link: Link, now: float) -> float:
-        times = (link.symmetric_until, link.heard_until, link.lost_until, link.until, link.silence_at)
-        return min((time for time in times if time > now), default=link.until)
+        """When anything about a link changes by itself. Asked with every packet, so this is one plain loop."""
+        earliest = inf
+        for link in self._links.values():
+            if link.until < earliest:
+                earliest = link.until
+            for time in (link.symmetric_until, link.heard_until, link.lost_until, link.silence_at):
+                if now < time < earliest:
+                    earliest = time
+        return earliest
 
     # Quality
 
