@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from chapar_olsr.babel import MAX_LINE, Answer, Babel
 from chapar_olsr.faults import Fault, Faults
+from chapar_olsr.hostport import host_and_port
 from chapar_olsr.source import SourceError
 
 if TYPE_CHECKING:
@@ -49,7 +50,10 @@ class BabeldSource:
         self.faults = Faults()
         self._identity = identity
         self._server = server
-        self._host, self._port = ("", 0) if "/" in server else _host_and_port(server)
+        place = ("", 0) if "/" in server else host_and_port(server)
+        if place is None:
+            raise ValueError(f"{server!r} is no place of babeld: write host:port, [::1]:33123, or the path of a socket")
+        self._host, self._port = place
         self._patience = patience
         self._ask_after = ask_after
         self._burst = burst
@@ -143,14 +147,3 @@ class _Talk:
             raise SourceError(f"{self._server} is no babeld: its lines have no end", Fault.TOO_LARGE)
         answers = [self.babel.receive_untrusted(line.decode("ascii", "replace")) for line in lines]
         return [answer for answer in answers if answer is not None]
-
-
-def _host_and_port(server: str) -> tuple[str, int]:
-    host, colon, port = server.rpartition(":")
-    if host.startswith("[") and host.endswith("]"):
-        host = host[1:-1]
-    elif ":" in host:
-        host = ""
-    if not host or not colon or not (port.isascii() and port.isdigit() and 0 < int(port[:6]) < 65536):
-        raise ValueError(f"{server!r} is no place of babeld: write host:port, [::1]:33123, or the path of a socket")
-    return host, int(port)

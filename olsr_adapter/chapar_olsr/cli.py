@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from chapar_olsr.agent.config import IPV4_BYTES, IPV6_BYTES, AgentConfig, ConfigError
 from chapar_olsr.agent.messages import PORT
 from chapar_olsr.embedded import AgentDriver
+from chapar_olsr.hostport import host_and_port
 from chapar_olsr.interfaces import InterfaceError, OlsrInterface, find
 from chapar_olsr.jsoninfo_server import PORT as HTTP_PORT
 from chapar_olsr.jsoninfo_server import AgentTables, JsoninfoServer
@@ -68,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         config = _config(options)
-        where = _host_and_port(options.http)
+        where = _http_place(options.http)
     except UsageError as error:
         return _complain(error, 2)
     _configure_log(options.log_level)
@@ -139,15 +140,12 @@ def _config(options: argparse.Namespace) -> AgentConfig:
         raise UsageError(f"{_OPTIONS[parameter]}: {wish}") from None
 
 
-def _host_and_port(text: str) -> tuple[str, int] | None:
+def _http_place(text: str) -> tuple[str, int] | None:
     """Where to listen; None: nowhere."""
-    if not text:
-        return None
-    host, _, port = text.rpartition(":")
-    is_port = port.isascii() and port.isdigit() and len(port) <= 5 and int(port) <= 65_535
-    if not host or not is_port:
+    place = host_and_port(text) if text else None
+    if text and place is None:
         raise UsageError(f"--http: want HOST:PORT such as 127.0.0.1:{HTTP_PORT}, or '' for nowhere, got {text!r}")
-    return host.removeprefix("[").removesuffix("]"), int(port)
+    return place
 
 
 async def _serve(driver: AgentDriver, interfaces: Sequence[OlsrInterface], where: tuple[str, int] | None) -> None:
