@@ -14,12 +14,12 @@ Routes to networks (HNA, a default route) are none to a node of the mesh, and no
 
 from __future__ import annotations
 
-import json
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 from chapar_olsr.faults import Fault
-from chapar_olsr.source import Findings, Hop, SourceError, assemble
+from chapar_olsr.replies import LONGEST_ADDRESS, entries_untrusted, quoted
+from chapar_olsr.source import Findings, Hop, assemble
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,10 +32,6 @@ ENDPOINTS: Final = ("neighbors", "routes", "mid", "links")
 """What is asked for, and all that is read."""
 HOST_BITS: Final = (32, 128)
 """The prefix length of a route to a host, for IPv4 and IPv6."""
-LONGEST_QUOTE: Final = 60
-"""Characters of a bad value that are repeated."""
-LONGEST_ADDRESS: Final = 64
-"""Characters: the longest IPv6 address with the name of an interface. Whoever looks addresses up remembers them."""
 _ADDRESS: Final = ("ipAddress",)
 _NEIGHBOUR: Final = ("ipAddress", "ipv4Address")
 _MPR: Final = ("isMultiPointRelay", "multiPointRelay")
@@ -44,7 +40,9 @@ _SELECTOR: Final = ("multiPointRelaySelector",)
 
 def read_untrusted(replies: Mapping[str, bytes], identity: Identity, faults: Faults) -> RouteView:
     """The view that the bodies of the replies to `ENDPOINTS` give. Raises SourceError, and nothing else."""
-    entries = {endpoint: _entries(endpoint, replies[endpoint], faults) for endpoint in ENDPOINTS}
+    entries = {
+        each: entries_untrusted(replies[each], each, f"the reply to /{each}", faults) for each in ENDPOINTS
+    }
     near = [each for each in entries["neighbors"] if _flag(each, ("symmetric",), faults)]
     return assemble(
         identity,
@@ -60,26 +58,11 @@ def read_untrusted(replies: Mapping[str, bytes], identity: Identity, faults: Fau
     )
 
 
-def _entries(endpoint: str, body: bytes, faults: Faults) -> list[dict[str, Any]]:
-    """The list that a reply is about."""
-    try:
-        reply = json.loads(body)
-    except (ValueError, RecursionError) as error:  # a text that is no UTF-8 is a ValueError too
-        raise SourceError(f"the reply to /{endpoint} is no JSON: {error}", Fault.SYNTAX) from None
-    listed = reply.get(endpoint) if isinstance(reply, dict) else None
-    if not isinstance(listed, list):
-        raise SourceError(f'the reply to /{endpoint} has no list "{endpoint}"', Fault.MISSING)
-    found = [each for each in listed if isinstance(each, dict)]
-    for _ in range(len(listed) - len(found)):
-        faults.add(Fault.BAD_VALUE, f"an entry of /{endpoint}")
-    return found
-
-
 def _hops(routes: list[dict[str, Any]], faults: Faults) -> Iterator[Hop]:
     for each in routes:
         bits, metric = each.get("genmask"), each.get("metric")
         if type(bits) is not int or type(metric) is not int:
-            faults.add(Fault.BAD_VALUE, f"a route with genmask {_quoted(bits)} and metric {_quoted(metric)}")
+            faults.add(Fault.BAD_VALUE, f"a route with genmask {quoted(bits)} and metric {quoted(metric)}")
             continue
         if bits not in HOST_BITS:
             continue
@@ -95,7 +78,7 @@ def _aliases(mid: list[dict[str, Any]], faults: Faults) -> dict[str, str]:
         main = _address(entry, _ADDRESS, faults) if isinstance(entry, dict) else None
         listed = each.get("aliases")
         if main is None or not isinstance(listed, list):
-            faults.add(Fault.BAD_VALUE, f"an entry of /mid: {_quoted(each)}")
+            faults.add(Fault.BAD_VALUE, f"an entry of /mid: {quoted(each)}")
             continue
         for alias in _addresses([one for one in listed if isinstance(one, dict)], _ADDRESS, faults):
             aliases[alias] = main
@@ -111,7 +94,7 @@ def _qualities(links: list[dict[str, Any]], faults: Faults) -> dict[str, float]:
         if there is None or back is None or there == back == 0:  # LinkQualityLevel 0: a link that works, without a word
             continue
         if not _is_share(there) or not _is_share(back):
-            faults.add(Fault.BAD_VALUE, f"link quality {_quoted(there)}, {_quoted(back)}")
+            faults.add(Fault.BAD_VALUE, f"link quality {quoted(there)}, {quoted(back)}")
         elif remote is not None:
             found[remote] = max(found.get(remote, 0.0), there * back)
     return found
@@ -134,7 +117,7 @@ def _address(entry: Mapping[str, Any], names: tuple[str, ...], faults: Faults) -
         value = entry.get(name)
         if isinstance(value, str) and len(value) <= LONGEST_ADDRESS:
             return value
-    faults.add(Fault.BAD_ADDRESS, f"{names[0]} {_quoted(entry.get(names[0]))}")
+    faults.add(Fault.BAD_ADDRESS, f"{names[0]} {quoted(entry.get(names[0]))}")
     return None
 
 
@@ -144,10 +127,5 @@ def _flag(entry: Mapping[str, Any], names: tuple[str, ...], faults: Faults) -> b
         value = entry.get(name)
         if isinstance(value, bool):
             return value
-    faults.add(Fault.BAD_VALUE, f"{names[0]} {_quoted(entry.get(names[0]))}")
+    faults.add(Fault.BAD_VALUE, f"{names[0]} {quoted(entry.get(names[0]))}")
     return False
-
-
-def _quoted(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}…"

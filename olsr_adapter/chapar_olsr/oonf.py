@@ -15,13 +15,13 @@ prefix such as "1.2 k", which is no JSON. What has to be known of the answers:
 
 from __future__ import annotations
 
-import json
 from ipaddress import ip_address
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from chapar_olsr.faults import Fault
-from chapar_olsr.source import Findings, Hop, SourceError, assemble
+from chapar_olsr.replies import LONGEST_ADDRESS, entries_untrusted, quoted
+from chapar_olsr.source import Findings, Hop, assemble
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -41,10 +41,6 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
 )
 """What is asked, by the name of the list in the answer: all that is read."""
 NO_ADDRESS: Final = "-"
-LONGEST_ADDRESS: Final = 64
-"""Characters: the longest IPv6 address with the name of an interface."""
-LONGEST_QUOTE: Final = 60
-"""Characters of a bad value that are repeated."""
 _FLAGS: Final = MappingProxyType({"true": True, "false": False})
 
 
@@ -72,19 +68,8 @@ def read_untrusted(answers: Mapping[str, bytes], identity: Identity, faults: Fau
 
 def _entries(name: str, body: bytes, faults: Faults) -> list[Entry]:
     """The list that an answer is about. Over telnet a prompt may stand before it."""
-    _, brace, rest = body.partition(b"{")
-    try:
-        answer = json.loads(brace + rest)
-    except (ValueError, RecursionError):  # a text that is no UTF-8 is a ValueError too
-        said = _quoted(body[: 2 * LONGEST_QUOTE].decode("utf-8", "replace"))
-        raise SourceError(f"the answer to '{COMMANDS[name]}' is no JSON: {said}", Fault.SYNTAX) from None
-    listed = answer.get(name)
-    if not isinstance(listed, list):
-        raise SourceError(f"the answer to '{COMMANDS[name]}' has no list \"{name}\"", Fault.MISSING)
-    found = [each for each in listed if isinstance(each, dict)]
-    for _ in range(len(listed) - len(found)):
-        faults.add(Fault.BAD_VALUE, f"an entry of {name}")
-    return found
+    answer = body[max(body.find(b"{"), 0) :]
+    return entries_untrusted(answer, name, f"the answer to '{COMMANDS[name]}'", faults)
 
 
 def _of_one_domain(entries: list[Entry]) -> list[Entry]:
@@ -112,7 +97,7 @@ def _hops(routes: list[Entry], family: int, faults: Faults) -> Iterator[Hop]:
             continue
         gateway, hops = _address(each, "route_gw", None, faults), each.get("domain_path_hops")
         if type(hops) is not int:
-            faults.add(Fault.BAD_VALUE, f"{destination} at {_quoted(hops)} hops")
+            faults.add(Fault.BAD_VALUE, f"{destination} at {quoted(hops)} hops")
         elif gateway is not None:
             yield Hop(destination, gateway, hops)
 
@@ -145,7 +130,7 @@ def _address(entry: Entry, key: str, family: int | None, faults: Faults) -> str 
             raise ValueError
         address = ip_address(value)
     except ValueError:
-        faults.add(Fault.BAD_ADDRESS, f"{key} {_quoted(value)}")
+        faults.add(Fault.BAD_ADDRESS, f"{key} {quoted(value)}")
         return None
     return str(address) if family in (None, address.version) else ""
 
@@ -155,10 +140,5 @@ def _flag(entry: Entry, key: str, faults: Faults) -> bool:
     value = entry.get(key)
     flag = value if isinstance(value, bool) else _FLAGS.get(value) if isinstance(value, str) else None
     if flag is None:
-        faults.add(Fault.BAD_VALUE, f"{key} {_quoted(value)}")
+        faults.add(Fault.BAD_VALUE, f"{key} {quoted(value)}")
     return flag is True
-
-
-def _quoted(value: object) -> str:
-    text = " ".join(str(value).split())
-    return text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}…"

@@ -24,13 +24,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from chapar_olsr.mpr import select_mprs
 from chapar_olsr.paths import links_reached, shortest_paths
+from chapar_olsr.source import MAX_HOPS
 from chapar_olsr.view import Route, RouteView
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MAX_HOPS: Final = 255
-"""Hops of the longest route: IP's own limit."""
 _KEYS: Final = ("neighbours", "mprs", "selectors", "routes", "edges")
 _ROUTE: Final = "[next_hop, hops]"
 _LONGEST_QUOTE: Final = 60

@@ -82,24 +82,11 @@ def test_a_neighbour_that_does_not_hear_us_is_none() -> None:
     assert view == RouteView(1, address="10.66.0.1")
 
 
-@pytest.mark.parametrize(
-    ("body", "fault"),
-    [
-        (b"", Fault.SYNTAX),
-        (b'{"routes": [', Fault.SYNTAX),
-        (b"\xff\xfe", Fault.SYNTAX),
-        (b"[" * 100_000, Fault.SYNTAX),
-        (b"[]", Fault.MISSING),
-        (b'{"error": "no such table"}', Fault.MISSING),
-        (b'{"routes": {}}', Fault.MISSING),
-    ],
-)
-def test_a_reply_that_is_none_gives_no_view(body: bytes, fault: Fault) -> None:
-    """The one error says which kind of fault it was, in one line."""
-    with pytest.raises(SourceError) as refused:
-        read({**spelled(OLD), "routes": body})
-    assert refused.value.fault is fault
-    assert "\n" not in str(refused.value)
+def test_a_reply_that_is_none_gives_no_view() -> None:
+    """The one error says which it was."""
+    with pytest.raises(SourceError, match="the reply to /routes is no JSON") as refused:
+        read({**spelled(OLD), "routes": b'{"routes": ['})
+    assert refused.value.fault is Fault.SYNTAX
 
 
 @pytest.mark.parametrize(
