@@ -6,6 +6,7 @@ listening, which costs nothing and keeps their check-out small, but relay and se
 
 from __future__ import annotations
 
+from collections import deque
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from chapard.core.multicast import Multicast
     from chapard.core.outlet import Outlet
     from chapard.core.station import Station
+    from chapard.core.takeover import Takeover
 
 LEASE_SHARE = 3
 """Renewals in the length of a lease: two of them may be lost."""
@@ -70,6 +72,7 @@ class Brokerage:
         memorised: Memorised,
         multicast: Multicast,
         integrity: Integrity,
+        takeover: Takeover,
         now: float,
     ) -> None:
         self._station = station
@@ -81,6 +84,11 @@ class Brokerage:
         self._memorised = memorised
         self._multicast = multicast
         self._integrity = integrity
+        self._takeover = takeover
+        self._held: deque[Publication] = deque()
+        """Real-time events that wait for the tables."""
+        self.held = 0
+        """How many."""
         self._trail = Trail()
         self._leases: dict[int, int] = {}
         self._lease_number = 0
@@ -117,6 +125,27 @@ class Brokerage:
             for body in bodies:
                 self._enter_memory(event, body, now)
             return
+        if self._takeover.is_under_way(now) and self.held + len(bodies) <= self._config.outbox_limit:
+            self._held.append(publication)
+            self.held += len(bodies)
+            return
+        self.enter_held(now)
+        self._look_up(publication, origin, now)
+
+    def settle(self, now: float) -> None:
+        """The tables may have come."""
+        if not self._takeover.is_under_way(now):
+            self.enter_held(now)
+
+    def enter_held(self, now: float) -> None:
+        """Whatever has waited for the tables waits no longer."""
+        while self._held:
+            publication = self._held.popleft()
+            self.held -= len(publication.bodies)
+            self._look_up(publication, origin_of(peek_id(publication.bodies[0])), now)
+
+    def _look_up(self, publication: Publication, origin: int, now: float) -> None:
+        event, bodies = publication.event, publication.bodies
         wanted = destinations(event, self._config.nodes) if event.to else self._fmt.match(event)
         wanted = wanted.without(origin)  # the publisher's home has served its own clients already
         if not wanted.any():
@@ -390,8 +419,8 @@ class Brokerage:
         self._station.flood(self._links, Lease(self._station.index, self._station.index, number, homes.to_wire()))
 
     def next_deadline(self) -> float:
-        expiry = self._fmt.next_deadline()
-        return self._lease_at if expiry is None else min(self._lease_at, expiry)
+        times = (self._fmt.next_deadline(), self._takeover.next_deadline(), self._lease_at)
+        return min(time for time in times if time is not None)
 
     def _vector(self, *nodes: int) -> NodeVector:
         return NodeVector.of(nodes, self._config.nodes)

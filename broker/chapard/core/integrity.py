@@ -31,6 +31,8 @@ from chapard.core.digest import DigestTree, hash63
 from chapard.core.fmt import FMT, key_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from chapard.core.links import Links
     from chapard.core.met import MET
     from chapard.core.peers import Peer
@@ -158,9 +160,10 @@ class Integrity:
                 for table in self._worthwhile(peer, now):
                     self._open(peer.index, table, now)
 
-    def inherit_from(self, peer: Peer, now: float) -> None:
-        """Ask a broker for its tables at once, as we have none."""
-        for table in self._different_tables(peer):
+    def inherit_from(self, peer: Peer, now: float, tables: Iterable[Table]) -> None:
+        """Ask a broker at once for what it has in these tables and we have not."""
+        different = self._different_tables(peer)
+        for table in [table for table in tables if table in different]:
             self._start_afresh(peer.index, table)
             self._open(peer.index, table, now)
 

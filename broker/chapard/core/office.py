@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from chapar.wire import Bye
+from chapar.wire import Bye, Table
 from chapard.core.effects import RoleRow
 from chapard.core.power import Power
 from chapard.core.roles import Duty, Role, Roles, Why, appointment, choose_broker, orphan_must_serve
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from chapard.core.memorised import Memorised
     from chapard.core.outlet import Outlet
     from chapard.core.station import Station
+    from chapard.core.takeover import Takeover
     from chapard.core.trickle import Trickle
 
 STOP_PERIODS = 4
@@ -43,6 +44,7 @@ class Office:
         brokerage: Brokerage,
         integrity: Integrity,
         checkout: CheckOut,
+        takeover: Takeover,
         trickle: Trickle,
         now: float,
     ) -> None:
@@ -56,6 +58,7 @@ class Office:
         self._brokerage = brokerage
         self._integrity = integrity
         self._checkout = checkout
+        self._takeover = takeover
         self._trickle = trickle
         self._brokerless_since: float | None = now
         self.is_stopping = False
@@ -138,17 +141,22 @@ class Office:
             case Duty.DROP_TABLES:
                 self._outlet.emit(RoleRow(self.roles.role, self.roles.why))
                 self._checkout.cancel()
+                self._brokerage.enter_held(now)
                 self._fmt.clear()
                 self._memorised.drop_tables()
 
     def _inherit(self, now: float, *, at_once: bool) -> None:
-        """Ask one adjoining broker for the tables; with the others, and after a short dismissal, digests will tell."""
+        """Ask one adjoining broker for the tables; with the others, and after a short dismissal, digests will tell.
+
+        Who wants what must be known at once in any case.
+        """
         strangers = self._station.strangers()
         brokers = sorted(self._station.adjoining_brokers(), key=lambda peer: peer.index in strangers)
         for place, peer in enumerate(brokers):
-            if at_once and place == 0:
-                self._integrity.inherit_from(peer, now)
-            else:
+            if place == 0:
+                self._takeover.begin(peer, now)
+                self._integrity.inherit_from(peer, now, Table if at_once else (Table.FMT,))
+            if place > 0 or not at_once:
                 self._integrity.noticed(peer, now, is_new=False)
 
     def after_checkout(self, now: float) -> None:

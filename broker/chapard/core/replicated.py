@@ -46,6 +46,7 @@ from chapard.core.nodevector import NodeVector
 from chapard.core.office import Office
 from chapard.core.order import Arrival
 from chapard.core.store import saved_under
+from chapard.core.takeover import Takeover
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -72,13 +73,15 @@ class Replicated:
         self.memorised = Memorised(station, links, outlet, parts.store, self.fmt, self._multicast)
         self.home = Home(station, outlet, parts.store, self.memorised, parts.rng)
         self._integrity = Integrity(station, links, self.fmt, self.met)
+        self._takeover = Takeover(station, self.fmt)
         self.brokerage = Brokerage(
-            station, links, outlet, self.fmt, self.home, self.memorised, self._multicast, self._integrity, now
-        )
+            station, links, outlet, self.fmt, self.home, self.memorised, self._multicast, self._integrity,
+            self._takeover, now,
+        )  # fmt: skip
         self._checkout = CheckOut(station, links, self.fmt, self.met, self._integrity)
         self.office = Office(
             station, links, outlet, self.fmt, self.memorised, self.brokerage, self._integrity, self._checkout,
-            parts.trickle, now,
+            self._takeover, parts.trickle, now,
         )  # fmt: skip
 
     @property
@@ -101,6 +104,7 @@ class Replicated:
         return {
             "fmt": (len(self.fmt), self._config.fmt_homes),
             "seen": (len(self._multicast), self._config.seen_limit),
+            "entering": (self.brokerage.held, self._config.outbox_limit),
         }
 
     # What happens around it
@@ -135,6 +139,7 @@ class Replicated:
     def hand_over(self, now: float) -> None:
         """Give the broker what the home has for it; without a broker it waits."""
         self.home.wishes.clear()  # the announcements say it for the whole home
+        self.brokerage.settle(now)
         broker, here = self._station.broker, self._station.index
         if broker is None:
             return
@@ -294,6 +299,8 @@ class Replicated:
     def _on_want(self, frame: Want, now: float) -> None:
         """Somebody lacks records. Of our own filters we are the authority, tables or not."""
         here = key_of(self._station.index)
+        if frame.table == Table.FMT:
+            self._takeover.answered(frame.sender, now)
         if frame.table == Table.FMT and here in frame.keys:
             held = frame.stamps[frame.keys.index(here)]
             if held >= self.home.interests.version:
@@ -320,6 +327,8 @@ class Replicated:
                 self.home.inquiries.answered(event_id)
 
     def _on_records(self, frame: Records, now: float) -> None:
+        if frame.table == Table.FMT:
+            self._takeover.answered(frame.sender, now)
         if self.brokerage.on_records(frame, now):
             self._integrity.progressed(frame.sender, Table(frame.table))
             self._trickle.prompt(now)  # our digests have changed: the next broker on the way compares too
