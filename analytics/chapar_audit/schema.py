@@ -3,6 +3,10 @@
 A file is `DIR/<dataset>/run=<run>/node=<node>/<name>.parquet`, of `air` `DIR/air/run=<run>/<name>.parquet`: run and
 node are in the path only. Times are microseconds since the epoch of the run's clock, and may be negative.
 
+In `acknowledgements`, a row sums up a second or more: `waited_us` is how long so many events had been at the client's
+home, and ahead of time at the client, until the application asked for them. `busy_us` is how long it was ON with
+`served` others in hand, of which each was begun while the next waited already.
+
 In `air`, `kinds` and `kind_bytes` are the frames of a datagram of chapard's, one by one and without the headers around
 them, so that they compare with `frames`; `source` is whose datagram it is, which `sender` may only pass on: null where
 that is no node.
@@ -72,6 +76,9 @@ DATASETS: Final[Mapping[str, tuple[Column, ...]]] = MappingProxyType(
             "hops:i16",
             "via:str",
             "queued_us:i64",
+        ),
+        "acknowledgements": _columns(
+            "ts_us:i64", "client:str", "events:i32", "waited_us:i64", "served:i32", "busy_us:i64"
         ),
         "interests": _columns(
             "ts_us:i64", "client:str?", "peer:i32?", "direction:str?", "filter_id:filter_id", "change:str"

@@ -90,6 +90,14 @@ class PresenceSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSpec:
+    """How long an application takes over an event, while it is ON, before it asks for the next: no time, at mean 0."""
+
+    mean: float = 0.0
+    law: str = "exponential"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClientSpec:
     """Applications of one kind: on each of `nodes`, on `random` nodes drawn from the seed, or (neither) on all."""
 
@@ -99,6 +107,7 @@ class ClientSpec:
     publish: tuple[PublishSpec, ...] = ()
     subscribe: tuple[SubscribeSpec, ...] = ()
     presence: PresenceSpec = PresenceSpec()
+    service: ServiceSpec = ServiceSpec()
 
 
 def read_client(table: Table, nodes: frozenset[int], hosts: frozenset[int]) -> ClientSpec:
@@ -110,11 +119,14 @@ def read_client(table: Table, nodes: frozenset[int], hosts: frozenset[int]) -> C
         publish=tuple(_publish(each, nodes) for each in table.tables("publish")),
         subscribe=tuple(_subscribe(each) for each in table.tables("subscribe")),
         presence=_presence(table.table("presence")),
+        service=_service(table.table("service")) if table.has("service") else ServiceSpec(),
     )
     if not spec.name:
         table.fail("name", "is empty; give the clients a name")
     if sum((table.has("node"), table.has("nodes"), table.has("random"))) != 1:
         table.fail("", 'say where the clients live: one of node = 3, nodes = [1, 2] or "all", random = 5')
+    if spec.service.mean and len(spec.subscribe) > 1:
+        table.fail("service", "a client that takes time over each event has one subscription; write more clients")
     table.finish()
     return spec
 
@@ -241,5 +253,11 @@ def _presence(table: Table) -> PresenceSpec:
         table.fail("on", "a client that comes and goes needs both on and off (seconds)")
     if spec.on and spec.schedule:
         table.fail("schedule", "give a schedule or on and off, not both")
+    table.finish()
+    return spec
+
+
+def _service(table: Table) -> ServiceSpec:
+    spec = ServiceSpec(mean=table.number("mean", above=0), law=table.choice("law", LAWS, "exponential"))
     table.finish()
     return spec

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
 from chapar.event import later, peek_id
-from chapar.session import ClientSession, Deliver, Receipt, Refused
+from chapar.session import Arrival, ClientSession, Deliver, Opened, Receipt, Refused
 from chapar_sim.clientspec import Between, OneOf
+from chapar_sim.service import Service
 from chapar_sim.trace import Accepted, Delivered, Handed, Interest, Presence
 
 if TYPE_CHECKING:
@@ -61,7 +63,17 @@ AnyActor = TypeVar("AnyActor", bound=Actor)
 class Client:
     """One application. What it does and what it sees goes into the trace."""
 
-    def __init__(self, name: str, home: int, keep_alive: float, clock: Clock, trace: Trace, daemon: Home) -> None:
+    def __init__(
+        self,
+        name: str,
+        home: int,
+        keep_alive: float,
+        clock: Clock,
+        trace: Trace,
+        daemon: Home,
+        service: Service | None = None,
+    ) -> None:
+        """With a `service`, it asks for one event at a time, and has it when that is over."""
         self.name = name
         self.home = home
         self._ping_every = keep_alive / PINGS_PER_KEEP_ALIVE
@@ -74,6 +86,11 @@ class Client:
         self._published: dict[int, tuple[float, Event]] = {}
         self._filters: dict[int, Filter] = {}
         self._handed: set[tuple[int, int]] = set()
+        self._service = service
+        self._arrived: deque[Arrival] = deque()
+        """What has come and was not asked for yet."""
+        self._life = (0, 0)
+        """The daemon's incarnation and the session's epoch, within which deliveries are numbered."""
 
     # What the application does
 
@@ -131,10 +148,16 @@ class Client:
             self._accepted(message)
         elif isinstance(message, Refused):
             self._refused(message)
-        for number, event in self._session.received(message, self._clock.now):
-            self._session.consumed(number)
-            assert event.id is not None, "the network delivers events that a home has stamped"
-            self._trace.delivered.append(Delivered(self._clock.now, self.name, self.home, event.id))
+        elif isinstance(message, Opened):
+            self._opened(message)
+        arrivals = self._session.received(message, self._clock.now)
+        if self._service is not None:
+            self._arrived += arrivals
+            self._ask_for_next(waited=False)
+        else:
+            for number, event in arrivals:
+                self._session.consumed(number)
+                self._deliver(event)
         for number in self._session.given_up:
             self._given_up(number)
         self._session.given_up.clear()
@@ -148,12 +171,39 @@ class Client:
                 self._clock.after(self._ping_every, partial(self._ping, self._connections))
         self._flush()
 
+    def _deliver(self, event: Event) -> None:
+        assert event.id is not None, "the network delivers events that a home has stamped"
+        self._trace.delivered.append(Delivered(self._clock.now, self.name, self.home, event.id))
+
+    def _ask_for_next(self, *, waited: bool) -> None:
+        """Take the next event in hand, if there is one and nothing else is in hand."""
+        service = self._service
+        if service is not None and self._session.is_on and self._arrived and not service.is_busy:
+            number, event = self._arrived.popleft()
+            assert event.id is not None, "the network delivers events that a home has stamped"
+            if number:
+                self._session.consumed(number)
+            else:
+                self._session.consumed_since(event.id)
+            service.begin(partial(self._served, event), waited=waited)
+
+    def _served(self, event: Event) -> None:
+        self._deliver(event)
+        self._ask_for_next(waited=True)
+        self._flush()
+
     def _hand(self, delivery: Deliver) -> None:
         for number, body in enumerate(delivery.bodies, delivery.number):
             key = (delivery.incarnation, number)
             if key not in self._handed:
                 self._handed.add(key)
                 self._trace.handed.append(Handed(self._clock.now, self.name, *key, peek_id(body)))
+
+    def _opened(self, opened: Opened) -> None:
+        life = opened.incarnation, opened.epoch
+        if life != self._life:
+            self._life = life
+            self._arrived = deque(Arrival(0, event) for _, event in self._arrived)  # its numbers mean nothing any more
 
     def _accepted(self, receipt: Receipt) -> None:
         for place in range(receipt.length):
@@ -196,13 +246,23 @@ class Client:
         if on != was:
             self._daemon.disturbed()
             self._trace.presence.append(Presence(self._clock.now, self.name, self.home, on))
+            if self._service is not None and on:
+                self._service.go_on()
+                self._ask_for_next(waited=True)
+            elif self._service is not None:
+                self._service.go_off()
 
 
 def build(
     scenario: Scenario, seed: int, keep_alive: float, clock: Clock, trace: Trace, daemon: Home
 ) -> dict[str, Client]:
     """All clients of a scenario by name, with everything they will do scheduled."""
-    return enact(scenario, seed, clock, lambda name, home: Client(name, home, keep_alive, clock, trace, daemon))
+    services = services_of(scenario, seed, clock)
+
+    def make(name: str, home: int) -> Client:
+        return Client(name, home, keep_alive, clock, trace, daemon, services.get(name))
+
+    return enact(scenario, seed, clock, make)
 
 
 def enact(
@@ -241,6 +301,12 @@ def cast_of(scenario: Scenario, seed: int) -> list[Role]:
         homes = _homes(spec, hosts, seed)
         cast += [Role(spec.name if len(homes) == 1 else f"{spec.name}-{home}", home, spec) for home in homes]
     return cast
+
+
+def services_of(scenario: Scenario, seed: int, clock: Schedule) -> dict[str, Service]:
+    """Of the clients that take time over events, how they do so."""
+    takers = [role for role in cast_of(scenario, seed) if role.spec.service.mean]
+    return {role.name: Service(role.spec.service, f"{seed}/client/{role.name}/service", clock) for role in takers}
 
 
 def _homes(spec: ClientSpec, hosts: list[int], seed: int) -> list[int]:

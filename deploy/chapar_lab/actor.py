@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from chapar.filter import Filter
     from chapar.subscription import Subscription
     from chapar_lab.rows import Row
+    from chapar_sim.service import Service
 
 CONNECT_PATIENCE: Final = 2.0
 """Seconds after which a client whose daemon does not answer looks whether it still wants to be ON."""
@@ -72,8 +73,9 @@ class Actor:
         tasks: asyncio.TaskGroup,
         *,
         keep: bool,
+        service: Service | None = None,
     ) -> None:
-        """With `keep`, subscriptions stand while the client is OFF."""
+        """With `keep`, subscriptions stand while the client is OFF; with a `service`, each event takes its time."""
         self.home = home
         self._name = name
         self._address = address
@@ -81,6 +83,11 @@ class Actor:
         self._tell = tell
         self._tasks = tasks
         self._keep = keep
+        self._service = service
+        self._is_free = asyncio.Event()
+        """Nothing is being served."""
+        self._is_free.set()
+        self._is_over = False
         self._wants_on = False
         self._client: Client | None = None
         self._filters: dict[int, Filter] = {}
@@ -101,6 +108,8 @@ class Actor:
         self.go_off()
         self._steps.put_nowait(None)
         await self._task
+        self._is_over = True
+        self._is_free.set()
 
     # What its script has it do
 
@@ -135,6 +144,8 @@ class Actor:
             except NoDaemonError:
                 continue
             self._client = client
+            if self._service is not None:
+                self._service.go_on()
             for number, filter_ in self._filters.items():
                 await self._enter(number, filter_)
             waiting, self._unpublished = self._unpublished, []
@@ -145,6 +156,8 @@ class Actor:
         client, self._client = self._client, None
         if client is not None:
             self._present(on=False)
+            if self._service is not None:
+                self._service.go_off()
             try:
                 await client.close()
             except ChaparError as error:
@@ -191,10 +204,26 @@ class Actor:
     async def _read(self, number: int, subscription: Subscription) -> None:
         try:
             async with subscription:
-                async for event in subscription:
-                    self._take(number, event)
+                if self._service is None:
+                    async for event in subscription:
+                        self._take(number, event)
+                else:
+                    await self._serve(self._service, number, subscription)
         except ChaparError as error:
             self._drop(error)
+
+    async def _serve(self, service: Service, number: int, subscription: Subscription) -> None:
+        """Ask for an event when nothing is being served: not even what was when this client was last ON."""
+        await self._is_free.wait()
+        waited = len(subscription) > 0
+        async for event in subscription:
+            self._is_free.clear()
+            service.begin(self._is_free.set, waited=waited)
+            await self._is_free.wait()
+            if self._is_over:  # in the middle of it
+                return
+            self._take(number, event)
+            waited = len(subscription) > 0
 
     def _take(self, number: int, event: Event) -> None:
         """An event counts once though several subscriptions hand it out; twice, if one of them does so twice."""

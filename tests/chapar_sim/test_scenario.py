@@ -78,6 +78,16 @@ def test_a_client_publishes_and_subscribes() -> None:
     assert (spec.presence.on, spec.presence.off, spec.presence.starts_on) == (10, 5, False)
 
 
+def test_a_client_can_take_time_over_events() -> None:
+    """On average so long, drawn or fixed; it has one subscription, so that one event is in hand at a time."""
+    services = ({}, {"service": {"mean": 0.5}}, {"service": {"mean": 2, "law": "fixed"}})
+    clients = [{"name": str(number), "node": 1, **each} for number, each in enumerate(services)]
+    quick, slow, steady = made(client=clients).clients
+    assert quick.service.mean == 0
+    assert (slow.service.mean, slow.service.law) == (0.5, "exponential")
+    assert (steady.service.mean, steady.service.law) == (2, "fixed")
+
+
 def test_the_daemons_can_be_configured() -> None:
     """Overrides have the type of what they override."""
     groups = {"police": {"nodes": [1], "clients": ["chief"]}}
@@ -147,6 +157,16 @@ CLIENT = {"name": "a", "node": 1}
         (
             {**SMALL, "fault": [{"at": 3, "kind": "crsh", "node": 1}]},
             "fault[0].kind: 'crsh' is not known; did you mean",
+        ),
+        ({**SMALL, "client": [{**CLIENT, "service": {}}]}, "client[0].service.mean: missing"),
+        ({**SMALL, "client": [{**CLIENT, "service": {"mean": 0}}]}, "client[0].service.mean: 0 is out of range"),
+        ({**SMALL, "client": [{**CLIENT, "service": {"mean": 1, "lw": "fixed"}}]}, "client[0].service.lw: unknown key"),
+        (
+            {
+                **SMALL,
+                "client": [{**CLIENT, "service": {"mean": 1}, "subscribe": [{"subject": "a"}, {"subject": "b"}]}],
+            },
+            "client[0].service: a client that takes time over each event has one subscription",
         ),
         ({**SMALL, "fault": [{"at": 99, "kind": "heal"}]}, "fault[0].at: 99 is out of range"),
         ({**SMALL, "fault": [{"at": 3, "kind": "crash"}]}, "fault[0].nodes: say which node"),

@@ -119,6 +119,29 @@ def test_clients_notice_a_crash_and_come_back() -> None:
     assert [int(row.t) for row in trace.delivered] == [*range(11), *range(21, 40)]
 
 
+def test_a_client_takes_its_time_over_events_while_it_is_on() -> None:
+    """One after the other; what it has begun when it goes OFF is resumed when it is back."""
+    sub = {
+        "name": "sub",
+        "node": 2,
+        "subscribe": [{"subject": "s"}],
+        "service": {"mean": 4, "law": "fixed"},
+        "presence": {"schedule": [[13, "off"], [20, "on"]]},
+    }
+    trace = run(publisher(at=[10, 11, 30]), sub)
+    assert [round(row.t) for row in trace.delivered] == [21, 25, 34]
+
+
+def test_what_a_slow_client_had_before_a_crash_of_its_daemon_it_has_once() -> None:
+    """The new life of the daemon repeats what was not confirmed; kept events are served once, in their order."""
+    sub = {"name": "sub", "node": 2, "subscribe": [{"subject": "s"}], "service": {"mean": 4, "law": "fixed"}}
+    crash = {"kind": "crash", "at": 12.5, "until": 13.4, "node": 2}
+    trace = run(publisher(at=[10, 11, 12], lifetime=100), sub, duration=60, fault=[crash])
+    order = [row.event_id for row in trace.accepted]
+    assert [row.event_id for row in trace.delivered] == order
+    assert [round(row.t) for row in trace.delivered] == [15, 19, 23]
+
+
 def test_clients_live_where_they_are_put() -> None:
     """On named nodes, on all, or on as many as are drawn; several of one name carry their node's index."""
     trace = run({"name": "a", "nodes": [1, 3]}, {"name": "b", "nodes": "all"}, {"name": "c", "random": 1})

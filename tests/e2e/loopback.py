@@ -28,7 +28,7 @@ from chapar_sim.bounds import Bounds
 from chapar_sim.case import Case
 from chapar_sim.links import Cut, Links
 from chapar_sim.trace import Connectivity, NodeChange, Snapshot, Trace
-from chapar_sim.workload import enact
+from chapar_sim.workload import enact, services_of
 from chapard.core.config import Config
 from e2e.daemons import network, write_links
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from chapar_sim.faultspec import FaultSpec
     from chapar_sim.scenario import Scenario
+    from chapar_sim.service import Service
     from e2e.daemons import Daemon
 
 CONVERGENCE: Final = 1.2
@@ -89,6 +90,7 @@ class World:
         self._tasks = tasks
         self._links = Links(scenario.topology, list(daemons))
         self._actors: dict[str, Actor] = {}
+        self._services: dict[str, Service] = {}
 
     async def run(self) -> None:
         self._links.refresh()
@@ -101,6 +103,7 @@ class World:
         self.trace.nodes += [NodeChange(0.0, node, up=True, disk=True) for node in self._daemons]
         for fault in self._scenario.faults:
             self.clock.at(fault.at, partial(self._begin, fault))
+        self._services = services_of(self._scenario, self._scenario.seed, self.clock)
         self._actors = enact(self._scenario, self._scenario.seed, self.clock, self._actor)
         looking = self._tasks.create_task(self._look_at_clients())
         await self.clock.reach(self._scenario.duration)
@@ -113,7 +116,8 @@ class World:
         spec = next(each for each in self._scenario.clients if each.name == name.removesuffix(f"-{home}"))
         sleeps = bool(spec.presence.schedule or spec.presence.on)
         tell = partial(enter, trace=self.trace)
-        return Actor(name, home, self._daemons[home].address, self.clock, tell, self._tasks, keep=sleeps)
+        address, service = self._daemons[home].address, self._services.get(name)
+        return Actor(name, home, address, self.clock, tell, self._tasks, keep=sleeps, service=service)
 
     # Faults
 

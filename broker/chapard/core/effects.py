@@ -155,6 +155,16 @@ class DeliveryRow(NamedTuple):
     times: int = 1
 
 
+class AcknowledgementRow(NamedTuple):
+    """What a client has acknowledged for a while, how long that had been here, and how long it took over an event."""
+
+    client: str
+    events: int
+    waited_us: int
+    served: int
+    busy_us: int
+
+
 class InterestRow(NamedTuple):
     """A client of ours changed its interest; or, with a peer, an interest message crossed the link to it."""
 
@@ -184,5 +194,5 @@ class RouteRow(NamedTuple):
     hops: int
 
 
-Row = FrameRow | PublishRow | DeliveryRow | InterestRow | SessionRow | RoleRow | RouteRow
+Row = FrameRow | PublishRow | DeliveryRow | AcknowledgementRow | InterestRow | SessionRow | RoleRow | RouteRow
 Effect = Transmit | Answer | Save | Settle | Loss | Drop | Row

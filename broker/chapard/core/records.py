@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from chapard.core.effects import (
+    AcknowledgementRow,
     DeliveryRow,
     Drop,
     FrameRow,
@@ -61,6 +62,7 @@ COLUMNS: Final[Mapping[str, tuple[Column, ...]]] = MappingProxyType(
                 "deliveries",
                 "client:str event_id:event_id origin:i32 published_us:i64? hops:i16 via:str queued_us:i64",
             ),
+            ("acknowledgements", "client:str events:i32 waited_us:i64 served:i32 busy_us:i64"),
             ("interests", "client:str? peer:i32? direction:str? filter_id:filter_id change:str"),
             ("sessions", "client:str state:str queue_length:i32"),
             ("roles", "role:str reason:str"),
@@ -107,9 +109,11 @@ def _publish(row: PublishRow, _: int, ts_us: int) -> Sequence[Row]:
 
 def _delivery(row: DeliveryRow, _: int, ts_us: int) -> Sequence[Row]:
     clients, event_id, origin, hops, via, queued_us, times = row
-    return [
-        ("deliveries", (ts_us, client, event_id, origin, None, hops, via, queued_us), times) for client in clients
-    ]
+    return [("deliveries", (ts_us, client, event_id, origin, None, hops, via, queued_us), times) for client in clients]
+
+
+def _acknowledgement(row: AcknowledgementRow, _: int, ts_us: int) -> Sequence[Row]:
+    return (("acknowledgements", (ts_us, *row), 1),)
 
 
 def _interest(row: InterestRow, _: int, ts_us: int) -> Sequence[Row]:
@@ -145,6 +149,7 @@ _MAKERS: Final[Mapping[type, Callable[[Any, int, int], Sequence[Row]]]] = Mappin
         FrameRow: _frame,
         PublishRow: _publish,
         DeliveryRow: _delivery,
+        AcknowledgementRow: _acknowledgement,
         InterestRow: _interest,
         SessionRow: _session,
         RoleRow: _role,

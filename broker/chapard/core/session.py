@@ -8,6 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from chapar.event import Delivery, Event, EventId
+from chapard.core.uptake import Uptake
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,6 +79,7 @@ class Session:
     """The last delivery number used."""
     saved: set[int] = field(default_factory=set)
     """The deliveries that are on the disk."""
+    uptake: Uptake = field(default_factory=Uptake)
     retry_at: float | None = None
     taken: dict[EventId, float] = field(default_factory=dict)
     latest: dict[int, EventId] = field(default_factory=dict)

@@ -51,6 +51,8 @@ RETURN_TIME = 60.0
 """Seconds for which a session that is not to last outlives a client that fell silent, or a restart of the daemon."""
 SAVE_DELAY = 1.0
 """Seconds until it is saved which real-time events were given last."""
+
+
 class _Given(NamedTuple):
     """What a client was given in this turn; others that are given the same join its row."""
 
@@ -63,9 +65,7 @@ class _Given(NamedTuple):
 class Sessions:
     """All sessions of one home."""
 
-    def __init__(
-        self, index: int, incarnation: int, config: Config, outlet: Outlet, store: Store, rng: Random
-    ) -> None:
+    def __init__(self, index: int, incarnation: int, config: Config, outlet: Outlet, store: Store, rng: Random) -> None:
         self._index = index
         self._incarnation = incarnation
         self._here = NodeVector.of([index], config.nodes)
@@ -117,6 +117,7 @@ class Sessions:
         session.heard = now
         if not session.is_on:
             session.is_on = True
+            session.uptake.gone_on(now)
             self._row(session, "on")
         subscriptions = tuple(session.subscriptions)
         opened = Opened(session.epoch, self._incarnation, resumed, self._index, session.published, subscriptions)
@@ -142,6 +143,9 @@ class Sessions:
             self._disk.save_waiting(session, waiting)
         self._disk.save_latest(session)
         self._disk.save_published(session)
+        session.uptake.gone_off(session.heard)
+        if session.uptake.events:
+            self._outlet.emit(session.uptake.row(session.client, session.heard))
         self._row(session, "off")
 
     def heard(self, client: str, now: float) -> Session | None:
@@ -300,9 +304,12 @@ class Sessions:
         flight = session.flight
         if ack.incarnation != self._incarnation or not flight or flight[0].number > ack.number:
             return
+        events, waited = 0, 0.0
         while flight and flight[0].number <= ack.number:
             first = flight.popleft()
             done = min(len(first.bodies), ack.number + 1 - first.number)
+            events += done
+            waited += done * (now - first.since)
             size = sum(map(len, first.bodies[:done]))
             session.flight_events -= done
             session.flight_bytes -= size
@@ -310,6 +317,8 @@ class Sessions:
             if done < len(first.bodies):
                 flight.appendleft(first.without_first(done))
         session.retry_at = None
+        if self._config.record and session.uptake.taken(events, waited, now, more=session.events > 0):
+            self._outlet.emit(session.uptake.row(session.client, now))
         self._pump(session, now)
 
     def _give(self, session: Session, incoming: Incoming, body: bytes, now: float) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from chapar.event import event_id
 from chapard.core.config import Config, Group
 from chapard.core.effects import (
+    AcknowledgementRow,
     DeliveryRow,
     Drop,
     FrameRow,
@@ -33,6 +34,7 @@ def test_each_row_of_the_core_fills_the_columns_of_its_dataset() -> None:
         "frames": FrameRow("tx", 2, "event", TrafficClass.DATA, 90, ID, None, 1),
         "publishes": PublishRow("pub", ID, "realtime", 0, 70, "s", 5),
         "deliveries": DeliveryRow(["sub"], ID, 1, 3, "realtime", 9),
+        "acknowledgements": AcknowledgementRow("sub", 2, 7, 1, 3),
         "interests": InterestRow("sub", bytes(20), "subscribe"),
         "sessions": SessionRow("sub", "on", 4),
         "roles": RoleRow("broker", "mpr"),

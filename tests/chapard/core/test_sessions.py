@@ -30,7 +30,7 @@ from chapar.session import (
     Subscribed,
 )
 from chapard.core.config import Config, QueuePolicy
-from chapard.core.effects import Answer, DeliveryRow, Drop, Effect, Loss, Reason, Save, SessionRow
+from chapard.core.effects import AcknowledgementRow, Answer, DeliveryRow, Drop, Effect, Loss, Reason, Save, SessionRow
 from chapard.core.outlet import Outlet
 from chapard.core.session import Incoming, Session, Waiting
 from chapard.core.sessions import RECEIPTS_KEPT, REFUSED_RETRIES, RETURN_TIME, SAVE_DELAY, TAKEN_KEPT, Sessions
@@ -524,6 +524,24 @@ def test_on_and_off_are_recorded_once() -> None:
     desk.sessions.close("c", NOW)
     desk.sessions.close("stranger", NOW)
     assert desk.said(SessionRow) == [SessionRow("c", "on", 0), SessionRow("c", "off", 0)]
+
+
+def test_what_a_client_has_acknowledged_is_recorded_with_how_long_it_waited() -> None:
+    """At most once a second while it is ON, and the rest when it goes OFF; not at all if nothing is recorded."""
+    for config, rows in (
+        (CONFIG, [(1, 250_000, 0, 0), (2, 1_200_000, 1, 750_000)]),
+        (replace(CONFIG, record=False), []),
+    ):
+        desk = Desk(config)
+        session = desk.subscribed()
+        desk.sessions.take(realtime_run(1, 2), NOW)
+        desk.sessions.acknowledge(session, Acknowledge(desk.incarnation, 1), NOW + 0.25)
+        desk.sessions.acknowledge(session, Acknowledge(desk.incarnation, 1), NOW + 0.5)
+        desk.sessions.acknowledge(session, Acknowledge(desk.incarnation, 2), NOW + 1)
+        desk.sessions.take(incoming(3), NOW + 1)
+        desk.sessions.acknowledge(session, Acknowledge(desk.incarnation, 3), NOW + 1.2)
+        desk.sessions.close("c", NOW + 1.5)
+        assert [row[1:] for row in desk.said(AcknowledgementRow)] == rows
 
 
 def test_a_daemon_that_stops_says_goodbye_to_whoever_is_on() -> None:
