@@ -9,6 +9,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from chapar_audit.jobs import input as recording
+from chapar_audit.jobs import timeliness
 from chapar_audit.verdict import Finding, Judgement, State
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 JOBS: Final[Mapping[str, Callable[[Recorded], Judgement]]] = {
     "input": recording.judge,
+    "timeliness": timeliness.judge,
 }
 """By the name that their findings carry, in the order in which they are shown."""
 _MOST: Final = 200

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from chapar.event import Delivery
@@ -110,6 +111,7 @@ def _events(found: Sequence[Outcome]) -> dict[str, Figures]:
             "delivered": len(latencies),
             "ratio": _ratio(len(latencies), wanted),
             "latency_s": {
+                "mean": round(fmean(latencies), 6) if latencies else None,
                 "p50": _quantile(latencies, 0.5),
                 "p95": _quantile(latencies, 0.95),
                 "max": _quantile(latencies, 1.0),

@@ -54,7 +54,7 @@ def test_events_are_counted_by_class() -> None:
         "persistent": (1, 1, 1),
     }
     assert [each["ratio"] for each in events.values()] == [1.0, 0.5, 1.0]
-    assert events["realtime"]["latency_s"] == {"p50": 0.2, "p95": 0.4, "max": 0.4}
+    assert events["realtime"]["latency_s"] == {"mean": 0.233333, "p50": 0.2, "p95": 0.4, "max": 0.4}
 
 
 def test_what_went_wrong_is_counted() -> None:

@@ -172,11 +172,9 @@ def stations(came: Iterable[Any], stretched: Iterable[Any], served: Iterable[Any
     groups: dict[str, list[Seen]] = {}
     for row in came:
         seconds = (row.last_us - row.first_us) / 1e6
-        stretches = (periods.get((row.node, row.client, state), Stretch()) for state in ("on", "off"))
-        seen = Seen(
-            row.node, row.client, row.events, seconds, row.squares, row.queued_s, *stretches,
-            taken.get((row.node, row.client), []),
-        )  # fmt: skip
+        on, off = (periods.get((row.node, row.client, state), Stretch()) for state in ("on", "off"))
+        parts_of = taken.get((row.node, row.client), [])
+        seen = Seen(row.node, row.client, row.events, seconds, row.squares, row.queued_s, on, off, parts_of)
         if seconds > 0:
             groups.setdefault(row.client.rstrip("0123456789").rstrip("-") or row.client, []).append(seen)
     return [each for name in sorted(groups) for each in _alike(Station(name, groups[name]))]
