@@ -51,7 +51,7 @@ from chapard.core.roles import Role, Why
 from chapard.core.store import saved_under
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from chapar.filter import Filter
     from chapar.wire import Frame
@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from chapard.core.strategy import Handlers, Parts
 
 NOTIFICATION = "notification"
+HELD, GIVEN_UP = 0, 1
+"""The stamps of a LISTING: what the sender holds, and what it does not take any more."""
 LISTED_PER_FRAME = 64
 """Events of one LISTING: with their ids about a datagram."""
 ROOM_KEPT = 8
@@ -222,16 +224,21 @@ class TreeBroker:
 
     def _list(self, link: int) -> None:
         """Say which memorised events we hold, and with that, that we have said what we want."""
-        held = self.keeping.held()
-        for start in range(0, max(1, len(held)), LISTED_PER_FRAME):
-            entries = tuple((event_id, 0) for event_id in held[start : start + LISTED_PER_FRAME])
-            flags = SyncFlag.WHOLE if start + LISTED_PER_FRAME >= len(held) else SyncFlag(0)
+        self._say_of(link, self.keeping.held(), HELD)
+
+    def _say_of(self, link: int, event_ids: Sequence[EventId], stamp: int) -> None:
+        for start in range(0, max(1, len(event_ids)), LISTED_PER_FRAME):
+            entries = tuple((event_id, stamp) for event_id in event_ids[start : start + LISTED_PER_FRAME])
+            is_end = stamp == HELD and start + LISTED_PER_FRAME >= len(event_ids)
+            flags = SyncFlag.WHOLE if is_end else SyncFlag(0)
             self._links.send(link, Listing(self._station.index, Table.MET, (), entries, int(flags)))
 
     def _on_listing(self, listing: Listing, now: float) -> None:  # noqa: ARG002 - as all handlers
         link, is_whole = listing.sender, bool(listing.flags & SyncFlag.WHOLE)
         if self._is_link(link) and listing.table == Table.MET:
-            self.keeping.listed(link, (EventId(key) for key, _ in listing.entries), is_whole=is_whole)
+            self.keeping.given_up(link, [EventId(key) for key, stamp in listing.entries if stamp == GIVEN_UP])
+            held = (EventId(key) for key, stamp in listing.entries if stamp != GIVEN_UP)
+            self.keeping.listed(link, held, is_whole=is_whole)
             if is_whole:
                 self._ready.add(link)
                 self._hungry[link] = None
@@ -305,6 +312,8 @@ class TreeBroker:
             self._enter(now)
         if self._hungry:
             self._serve(now)
+        for link, given_up in self.keeping.notices().items():
+            self._say_of(link, given_up, GIVEN_UP)
         self.settle(now)
 
     def _wish(self, client: str, filter_: Filter, now: float, *, stands: bool) -> None:
@@ -395,7 +404,6 @@ class TreeBroker:
         elif memory is not None:
             if not memory.delivered[here]:
                 self._offer(memory, now)
-            self.router.publish(memory.event)
             self._pass_on(memory, here, now)
 
     def _on_event(self, frame: EventFrame, now: float) -> None:
@@ -410,7 +418,7 @@ class TreeBroker:
             return
         if not is_member(self._config, self._outlet, event, origin_of(peek_id(frame.body))):
             return
-        way = Way(link, self._config.hop_limit - frame.hops + 1)
+        way = Way(link, self._config.hop_limit - frame.hops + 1, has_waited=bool(frame.attempt))
         if event.delivery is Delivery.REALTIME:
             self._route(event, frame.body, way, now)
             return
@@ -420,7 +428,6 @@ class TreeBroker:
         if memory is not None:
             self._offer(memory, now)
             self._advertise(event, now)
-            self.router.on_event(link, event)
             self._pass_on(memory, link, now)
 
     def _route(self, event: Event, body: bytes, way: Way, now: float) -> None:
@@ -470,7 +477,7 @@ class TreeBroker:
     def _offer(self, memory: Memory, now: float) -> None:
         """Give our clients an event; what a full queue refuses is tried again."""
         if not self.home.is_for_here(memory) or self.home.take(
-            incoming_of(memory, "memorised", self.keeping.hops(memory)), now
+            incoming_of(memory, "memorised", self.keeping.way(memory).hops), now
         ):
             self.keeping.confirm(memory.event_id)
         else:
@@ -478,27 +485,28 @@ class TreeBroker:
             self._retry_at = min(self._retry_at, now + self._config.serve_retry)
 
     def _pass_on(self, memory: Memory, came_from: int, now: float) -> None:
-        """Send an event, which the router has seen, over the links where it is wanted, unless older ones go first."""
-        self._carry_out()
-        for link in self.router.onward(memory.event):
+        """Send an event over the links where it is wanted, unless older ones go first."""
+        for link in self.router.passes(memory.event, came_from):
             if link == came_from or link not in self._ready or link in self._hungry:
                 continue
-            if not self._is_passed_by(memory, link) and not self._send(memory, link, now):
+            has_waited = self.keeping.way(memory).has_waited
+            if not self._is_passed_by(memory, link) and not self._send(memory, link, now, has_waited=has_waited):
                 self._hungry[link] = None
 
     def _is_passed_by(self, memory: Memory, link: int) -> bool:
         """Whether an event is addressed to nodes of which none is behind this link."""
         return bool(memory.event.to) and not self.behind[link].intersection(memory.event.to)
 
-    def _send(self, memory: Memory, link: int, now: float) -> bool:
+    def _send(self, memory: Memory, link: int, now: float, *, has_waited: bool) -> bool:
         """Whether there was room for it."""
         if self._links.room(link) <= self._config.link_queue // ROOM_KEPT:
             return False
-        hops = self._config.hop_limit - self.keeping.hops(memory)
+        hops = self._config.hop_limit - self.keeping.way(memory).hops
         if hops < 1:
             self._lose(memory.event, [link], Reason.HOP_LIMIT)
         else:
-            frame = EventFrame(self._station.index, hops, 0, memory.remaining_ms(now), 0, b"", memory.body)
+            attempt, remaining = int(has_waited), memory.remaining_ms(now)
+            frame = EventFrame(self._station.index, hops, attempt, remaining, 0, b"", memory.body)
             self._links.send(link, frame)
             self.sent[NOTIFICATION] += 1
         self.keeping.at(link, [memory.event_id])
@@ -511,7 +519,7 @@ class TreeBroker:
             for memory in self.keeping.lacking(link, now):
                 if link not in self.router.onward(memory.event) or self._is_passed_by(memory, link):
                     continue
-                if not self._send(memory, link, now):
+                if not self._send(memory, link, now, has_waited=True):
                     self._hungry[link] = None
                     break
 

@@ -6,6 +6,9 @@
   the other end listed when the link began. The rest goes over the link as soon as it is wanted there.
 - Both ends mean the same events by that: those that both have. Now and then they compare what they believe, and if that
   differs, which takes an end that lost something without a word, they list what they hold once more.
+- What a full table gave up is not taken again for a while, so the other ends are told, and do not send it again.
+- A copy that comes over another link than the first shows a cycle, unless it has waited at a broker on its way: what
+  was lost here, with the disk, may come back from several sides.
 - What is served is in the order of ids, per publisher that of publication, and new events wait behind older ones.
 """
 
@@ -37,6 +40,8 @@ class Way(NamedTuple):
     """Our own index: from a client of ours."""
     hops: int
     """Links of the tree it had crossed."""
+    has_waited: bool = False
+    """At a broker, until somebody wanted it who lacked it."""
 
 
 class Keeping:
@@ -55,6 +60,10 @@ class Keeping:
         """Per link that is up, which of our events are at the other end."""
         self._listed: dict[int, set[EventId]] = {}
         """Of a listing whose end has not come yet."""
+        self._given_up: dict[int, set[EventId]] = {}
+        """Per link, which of our events the other end does not take any more."""
+        self._notices: dict[int, dict[EventId, None]] = {}
+        """Per link, which of its other end's events we do not take any more, and it has not been told."""
         self.refused: dict[EventId, None] = {}
         """What a full queue of our clients did not take."""
 
@@ -90,10 +99,7 @@ class Keeping:
         """Keep an event that came over a link; None if it is known, or is not kept."""
         memory = memory_of(event, body, remaining_ms, self._nobody, self._nobody, now)
         if memory.event_id in self.met or self.met.is_gone(memory.event_id):
-            self.at(way.link, [memory.event_id])
-            came = self._ways.get(memory.event_id, way)
-            reason = Reason.DUPLICATE if came.link == way.link else Reason.LOOP
-            self._outlet.drop(reason, peer=way.link, event_id=memory.event_id)
+            self._known(memory.event_id, way)
             return None
         if memory.expiry <= now:
             self._outlet.drop(Reason.EXPIRED, peer=way.link, event_id=memory.event_id)
@@ -102,10 +108,19 @@ class Keeping:
         self.at(way.link, [memory.event_id])
         return self.met.get(memory.event_id)
 
-    def hops(self, memory: Memory) -> int:
-        """Links of the tree that it had crossed when it came here."""
-        way = self._ways.get(memory.event_id)
-        return 0 if way is None else way.hops
+    def _known(self, event_id: EventId, way: Way) -> None:
+        """An event has come that is, or was, here."""
+        came = self._ways.get(event_id, way)
+        is_loop = came.link != way.link and not way.has_waited
+        self._outlet.drop(Reason.LOOP if is_loop else Reason.DUPLICATE, peer=way.link, event_id=event_id)
+        if event_id in self.met:
+            self.at(way.link, [event_id])
+        elif way.link in self._there:
+            self._notices.setdefault(way.link, {})[event_id] = None
+
+    def way(self, memory: Memory) -> Way:
+        """How it came here."""
+        return self._ways.get(memory.event_id, Way(self._station.index, 0, has_waited=True))
 
     def expire(self, now: float) -> None:
         """Let go of what has outlived its lifetime; what was owed to our clients is lost to them."""
@@ -116,6 +131,9 @@ class Keeping:
     def _keep(self, memory: Memory, way: Way, now: float) -> None:
         self._ways[memory.event_id] = way
         for each in given_up(self._outlet, self.met.add(memory, now)):
+            for link, there in self._there.items():
+                if each.event_id in there:
+                    self._notices.setdefault(link, {})[each.event_id] = None
             self._forgotten(each)
         if memory.event_id in self.met:
             self._shelf.put(memory)
@@ -124,19 +142,20 @@ class Keeping:
         self._shelf.forget(memory)
         self._ways.pop(memory.event_id, None)
         self.refused.pop(memory.event_id, None)
-        for there in self._there.values():
-            there.discard(memory.event_id)
+        for known in (*self._there.values(), *self._given_up.values()):
+            known.discard(memory.event_id)
 
     # Links
 
     def open(self, link: int) -> None:
         """A link has begun: nothing is known of its other end."""
+        self.close(link)
         self._there[link] = set()
-        self._listed.pop(link, None)
 
     def close(self, link: int) -> None:
-        self._there.pop(link, None)
-        self._listed.pop(link, None)
+        for known in (self._there, self._listed, self._given_up):
+            known.pop(link, None)
+        self._notices.pop(link, None)
 
     def listed(self, link: int, event_ids: Iterable[EventId], *, is_whole: bool) -> None:
         """The other end lists what it holds; with the end of the list, that and nothing else counts."""
@@ -146,6 +165,19 @@ class Keeping:
         listed.update(each for each in event_ids if each in self.met)
         if is_whole:
             self._there[link] = self._listed.pop(link)
+
+    def given_up(self, link: int, event_ids: Iterable[EventId]) -> None:
+        """The other end does not take these events any more."""
+        if link in self._there:
+            ours = [each for each in event_ids if each in self.met]
+            self._there[link].difference_update(ours)
+            self._given_up.setdefault(link, set()).update(ours)
+
+    def notices(self) -> dict[int, list[EventId]]:
+        """Per link, what its other end is to be told that we do not take any more; it counts as told then."""
+        told = {link: list(event_ids) for link, event_ids in self._notices.items()}
+        self._notices.clear()
+        return told
 
     def belief(self, link: int) -> tuple[int, int]:
         """How many events both ends have, and a digest of which, as far as this end knows."""
@@ -162,9 +194,9 @@ class Keeping:
 
     def lacking(self, link: int, now: float) -> Iterator[Memory]:
         """The events that the other end of a link lacks, per publisher in order."""
-        there = self._there.get(link, set())
+        known = self._there.get(link, set()) | self._given_up.get(link, set())
         for memory in self.met:
-            if memory.event_id not in there and not memory.is_unsaved and memory.expiry > now:
+            if memory.event_id not in known and not memory.is_unsaved and memory.expiry > now:
                 yield memory
 
     def held(self) -> list[EventId]:

@@ -303,6 +303,13 @@ class Router:
             return wanted.indexes()
         return (*self._links, self.index) if wanted[self.index] else self.links
 
+    def passes(self, event: Event, came_from: int) -> Collection[int]:
+        """An event of which somebody else keeps account goes its way: the same, and `auto` is shown it."""
+        onward = self.onward(event)
+        if self._choices is not None:
+            self._choices.carried(event, came_from, onward, self._links)
+        return onward
+
     def _carry(self, event: Event, came_from: int) -> None:
         """Hand an event to own clients and onward; one that has been here is reported."""
         assert event.id is not None, "an event on its way is stamped"
@@ -313,9 +320,7 @@ class Router:
         self._seen[event.id] = came_from
         if len(self._seen) > self.config.seen_limit:
             del self._seen[next(iter(self._seen))]
-        onward = self.onward(event)
+        onward = self.passes(event, came_from)
         if self.index in onward:
             self._effects.append(Deliver(event))
-        if self._choices is not None:
-            self._choices.carried(event, came_from, onward, self._links)
         self._effects += [Forward(link, event) for link in onward if link not in (came_from, self.index)]

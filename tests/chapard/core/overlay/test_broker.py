@@ -8,7 +8,7 @@ import pytest
 
 from chapar import Event, Filter
 from chapar.event import event_id
-from chapar.wire import Ack, EventFrame, InterestFrame, Link, Listing, Meet, Publish, Table, Word
+from chapar.wire import Ack, EventFrame, InterestFrame, Kind, Link, Listing, Meet, Publish, Table, Word
 from chapard.core.config import Config, Mode, Overlay, QueuePolicy, Routing
 from chapard.core.effects import InterestRow, Loss, Reason
 from chapard.core.overlay.interest import Topic
@@ -471,6 +471,35 @@ def test_a_cycle_among_the_daemons_is_noticed(lifetime: float) -> None:
     loops = {node: sum(broker(network, node).loops.values()) for node in range(3)}
     assert sum(loops.values()) == sum(network.drops[node, Reason.LOOP] for node in range(3)) > 0
     assert sum(each.loops for node in range(3) for each in figures(broker(network, node))) == sum(loops.values())
+
+
+def test_a_broker_that_lost_its_disk_between_two_that_did_not_shows_no_cycle() -> None:
+    """Both give it what it had passed on, and it may pass on to one what the other gave: that is no news to them."""
+    network = FakeNetwork(star(3), config=tree(((0, 1), (0, 2))))
+    for node in (1, 2):
+        network.client(f"s{node}", at=node).subscribe(X)
+    network.run(FOUND)
+    publish(network.client("p", at=1), "a", "b", persistent=True)
+    network.run(1)
+    network.crash(0)
+    network.run(1)
+    network.start(0, disk=False)
+    network.run(FOUND + PERIOD)
+    assert len(broker(network, 0).met) == 2
+    assert not any(network.drops[node, Reason.LOOP] for node in range(3))
+
+
+def test_what_a_full_table_gave_up_is_not_sent_again_and_again() -> None:
+    """The other ends are told, and what both ends believe to share is the same."""
+    network = FakeNetwork(chain(2), config=tree(((0, 1),), persistent_events=5))
+    network.client("s", at=1).subscribe(Filter())
+    network.run(FOUND)
+    for node in (0, 1):
+        publish(network.client(f"p{node}", at=node), *"abcde", persistent=True)
+        network.run(1)
+    since = network.now
+    network.run(4 * PERIOD)
+    assert network.kinds(since).keys().isdisjoint({Kind.EVENT, Kind.BRIEF, Kind.LISTING})
 
 
 def test_interest_that_nobody_repeats_expires() -> None:

@@ -20,9 +20,11 @@ class Broker:
         config = Config(nodes=16, **changes)  # type: ignore[arg-type]  # all numbers
         self.keeping = Keeping(Station(HERE, 1, config), self.outlet, Store(self.outlet))
 
-    def take(self, number: int, link: int = NEAR, *, lifetime: float = 60, now: float = 0.0) -> bool:
+    def take(
+        self, number: int, link: int = NEAR, *, lifetime: float = 60, now: float = 0.0, has_waited: bool = False
+    ) -> bool:
         event = Event(subject="x", lifetime=lifetime, persistent=not lifetime).accepted(id=made(number), chain=number)
-        way = Way(link, 2)
+        way = Way(link, 2, has_waited)
         return self.keeping.take(event, event.encode(), event.lifetime_ms, way, now) is not None
 
     def lacking(self, link: int, now: float = 0.0) -> list[int]:
@@ -94,6 +96,33 @@ def test_an_event_comes_once() -> None:
     assert not broker.take(1, FAR)
     assert (broker.outlet.drops[Reason.DUPLICATE], broker.outlet.drops[Reason.LOOP]) == (1, 1)
     assert broker.lacking(FAR) == []
+
+
+def test_a_copy_that_has_waited_shows_no_cycle() -> None:
+    """What this broker lost with its disk may come back from several sides."""
+    broker = Broker()
+    assert broker.take(1, has_waited=True)
+    assert not broker.take(1, FAR, has_waited=True)
+    assert (broker.outlet.drops[Reason.DUPLICATE], broker.outlet.drops[Reason.LOOP]) == (1, 0)
+
+
+def test_what_was_given_up_is_not_wanted_again() -> None:
+    """Whoever has it is told, at once or when it comes again; and who is told does not count it, nor sends it."""
+    full, other = Broker(persistent_events=1), Broker()
+    full.keeping.open(FAR)
+    other.keeping.open(NEAR)
+    for number in (1, 2):
+        full.take(number, FAR, lifetime=0)
+    assert full.keeping.notices() == {FAR: [made(1)]}
+    assert full.keeping.notices() == {}
+    full.take(1, FAR, lifetime=0)
+    assert full.keeping.notices() == {FAR: [made(1)]}
+    for number in (1, 2):
+        other.take(number, NEAR, lifetime=0)
+    other.keeping.given_up(NEAR, [made(1), made(99)])
+    assert (other.lacking(NEAR), other.keeping.belief(NEAR)) == ([], full.keeping.belief(FAR))
+    other.keeping.open(NEAR)
+    assert other.lacking(NEAR) == [1, 2]
 
 
 def test_what_has_expired_does_not_come_back() -> None:
