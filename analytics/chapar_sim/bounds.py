@@ -18,6 +18,10 @@ RARE: Final = 1e-5
 """Probability that is taken for never: a message is bound to arrive within so many tries that all fail with it."""
 MOST_FAR_LOSS: Final = 0.6
 """Loss over several hops beyond which links of a tree come and go."""
+OVERLAY_REFRESHES: Final = 3
+"""Refresh periods after which all that stands over the links of a tree is right again, whatever was in the tables."""
+OVERLAY_REFRESHES_OF_AUTO: Final = 65
+"""The same where whole classes may be flooded: interest in them is refreshed more rarely, at the worst after 64."""
 TRANSIT_SLACK: Final = 1.0
 """Seconds per hop by which an event may outlive its lifetime: that travels as remaining time, transit not counted."""
 
@@ -131,6 +135,12 @@ class Bounds:
         beacons = self.config.refresh_period * math.ceil(tries(self._far_loss(diameter)) / 3)
         given_up = self.config.hop_patience + self.config.sync_retry
         return self.convergence + given_up + beacons + 2 * self.overlay_crossing(1, diameter)
+
+    def overlay_recovery(self) -> float:
+        """Until what stands over the links of the tree is right again after corruption; what follows takes a spread."""
+        routing = self.config.routing
+        periods = OVERLAY_REFRESHES_OF_AUTO if routing.algorithm == "auto" else OVERLAY_REFRESHES
+        return periods * routing.refresh_period * (1 + self.drift)
 
     def overlay_spread(self, brokers: int, diameter: int) -> float:
         """Until what a client wants is known, and what matches is there, in a region of so many brokers."""

@@ -171,7 +171,7 @@ class Oracle:
         home = publication.home
         for up in self._history.up(home):
             ready = max(up.start, publication.taken)
-            if ready < up.end and not self._history.wiped(home, publication.taken, ready):
+            if ready < up.end and not self._history.wiped(home, publication.asked, ready):
                 yield Haven(frozenset({home}), ready, up.end, self._bounds.local())
 
     def _with_brokers(self, publication: Publication) -> Iterable[Haven]:
@@ -196,7 +196,7 @@ class Oracle:
         settle = self._bounds.settle(spell.diameter)
         ready = math.inf
         home, start = publication.home, max(spell.start, publication.taken)
-        if home in spell.nodes and not self._history.wiped(home, publication.taken, start):
+        if home in spell.nodes and not self._history.wiped(home, publication.asked, start):
             ready = max(spell.start + settle, start + self._bounds.spread(spell.diameter))
         holders = [node for node in copies if node in spell.nodes and self._holds(node, copies, spell.start)]
         if not self._brokers[spell].isdisjoint(holders):

@@ -11,12 +11,14 @@ import os
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from chapar_sim.case import Violation
 from chapar_sim.checkers import check
 from chapar_sim.draw import draw, scenario_of
 from chapar_sim.tomltext import dumps
+from chapar_sim.tree_draw import draw_tree, tree_of
 from chapar_sim.world import World
 from chapard.core.node import Node
 
@@ -27,12 +29,30 @@ if TYPE_CHECKING:
 
     from chapar.cli.arguments import Parser
     from chapar_sim.daemon import NodeFactory
+    from chapar_sim.draw import Entry
     from chapar_sim.scenario import Scenario
     from chapar_sim.terrain import RouteSpec
 
 DEFAULT_SEEDS: Final = 100
 SHOWN: Final = 20
 """Violations printed of one seed; of more, the number is told."""
+
+
+class Kind(Enum):
+    """What a seed draws."""
+
+    TABLES = "networks of replicated tables"
+    TREES = "trees of brokers"
+
+    @property
+    def option(self) -> str:
+        return " --trees" if self is Kind.TREES else ""
+
+    def drawn(self, seed: int) -> Entry:
+        return draw_tree(seed) if self is Kind.TREES else draw(seed)
+
+    def scenario(self, seed: int) -> Scenario:
+        return tree_of(seed) if self is Kind.TREES else scenario_of(seed)
 
 
 class Outcome(NamedTuple):
@@ -51,6 +71,7 @@ def add_parser(commands: _SubParsersAction[Parser]) -> None:
     parser = commands.add_parser("swarm", help="run many random scenarios and judge them")
     parser.add_argument("--seeds", type=int, default=DEFAULT_SEEDS, metavar="N", help="how many seeds (%(default)s)")
     parser.add_argument("--start", type=int, default=0, metavar="K", help="the first seed (%(default)s)")
+    parser.add_argument("--trees", action="store_true", help="on random trees of brokers (other scenarios)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="J", help="processes (%(default)s)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     parser.add_argument("--print", type=int, metavar="K", dest="shown", help="print seed K's scenario as TOML and stop")
@@ -59,8 +80,9 @@ def add_parser(commands: _SubParsersAction[Parser]) -> None:
 
 def run(arguments: Namespace) -> int:
     """Carry out the command; returns its exit code."""
+    kind = Kind.TREES if arguments.trees else Kind.TABLES
     if arguments.shown is not None:
-        return _show(arguments.shown)
+        return _show(kind, arguments.shown)
     if arguments.seeds < 1 or arguments.start < 0 or arguments.jobs < 1:
         sys.stderr.write("chapar-sim swarm: --seeds and --jobs must be at least 1, --start at least 0\n")
         return 2
@@ -68,18 +90,18 @@ def run(arguments: Namespace) -> int:
     began = time.monotonic()
     outcomes = []
     with ProcessPoolExecutor(min(arguments.jobs, len(seeds))) as pool:
-        for outcome in _watched(_judged(pool, seeds), len(seeds)):
+        for outcome in _watched(_judged(pool, seeds, kind), len(seeds)):
             outcomes.append(outcome)
             if outcome.violations and not arguments.json:
-                _say(describe(outcome))
+                _say(describe(outcome, kind))
     seconds = time.monotonic() - began
-    _say(_as_json(seeds, outcomes, seconds) if arguments.json else _summary(outcomes, seconds))
+    _say(_as_json(seeds, outcomes, seconds, kind) if arguments.json else _summary(outcomes, seconds))
     return 1 if any(outcome.violations for outcome in outcomes) else 0
 
 
-def judge_seed(seed: int, node_factory: NodeFactory = Node) -> Outcome:
+def judge_seed(seed: int, node_factory: NodeFactory = Node, kind: Kind = Kind.TABLES) -> Outcome:
     """Run the scenario of a seed and judge it."""
-    scenario = scenario_of(seed)
+    scenario = kind.scenario(seed)
     trace = World(scenario, node_factory=node_factory).run()
     violations = tuple(check(trace, scenario))
     return Outcome(seed, violations, len(trace.accepted), len(trace.delivered), scenario.duration)
@@ -90,13 +112,13 @@ def first_failure(seeds: Iterable[int], node_factory: NodeFactory) -> Outcome | 
     return next((outcome for seed in seeds if (outcome := judge_seed(seed, node_factory)).violations), None)
 
 
-def describe(outcome: Outcome) -> str:
+def describe(outcome: Outcome, kind: Kind = Kind.TABLES) -> str:
     """A failure for a reader: its seed, what was drawn, what broke, and how to have it again."""
-    lines = [f"seed {outcome.seed} failed: {options(scenario_of(outcome.seed))}"]
+    lines = [f"seed {outcome.seed} failed: {options(kind.scenario(outcome.seed))}"]
     lines += [f"  {violation}" for violation in outcome.violations[:SHOWN]]
     if len(outcome.violations) > SHOWN:
         lines.append(f"  and {len(outcome.violations) - SHOWN} more")
-    lines.append(f"  again: chapar-sim swarm --seeds 1 --start {outcome.seed}")
+    lines.append(f"  again: chapar-sim swarm{kind.option} --seeds 1 --start {outcome.seed}")
     return "\n".join(lines)
 
 
@@ -110,6 +132,7 @@ def options(scenario: Scenario) -> str:
     words += [f"jitter {radio.jitter:g} s", _routes(routes)]
     words += ["no MPRs known"] if not routes.mprs else []
     words += [f"duplicates {radio.duplicate:.0%}"] if radio.duplicate else []
+    words += [f"tree {list(map(list, scenario.overlay.links))}"] if scenario.is_tree else []
     words += [f"{scenario.active:g} + {scenario.settle:g} s", f"{len(scenario.clients)} clients"]
     groups = [f"group {name} {sorted(group.nodes)}" for name, group in scenario.config.get("groups", {}).items()]
     chosen = ", ".join([f"{key}={value}" for key, value in scenario.config.items() if key != "groups"] + groups)
@@ -127,11 +150,11 @@ def _routes(routes: RouteSpec) -> str:
     return f"routes within {max(*routes.convergence, *routes.neighbour_delay):g} s"
 
 
-def _show(seed: int) -> int:
+def _show(kind: Kind, seed: int) -> int:
     if seed < 0:
         sys.stderr.write("chapar-sim swarm: --print takes a seed, 0 or above\n")
         return 2
-    _say(dumps(draw(seed)).rstrip())
+    _say(dumps(kind.drawn(seed)).rstrip())
     return 0
 
 
@@ -140,9 +163,9 @@ def _say(text: str) -> None:
     sys.stdout.flush()
 
 
-def _judged(pool: ProcessPoolExecutor, seeds: Iterable[int]) -> Iterator[Outcome]:
+def _judged(pool: ProcessPoolExecutor, seeds: Iterable[int], kind: Kind) -> Iterator[Outcome]:
     """Outcomes in order of seed, each as soon as it is there."""
-    futures = [(seed, pool.submit(judge_seed, seed)) for seed in seeds]
+    futures = [(seed, pool.submit(judge_seed, seed, kind=kind)) for seed in seeds]
     for seed, future in futures:
         yield outcome_of(seed, future)
 
@@ -184,11 +207,11 @@ def _summary(outcomes: list[Outcome], seconds: float) -> str:
     return f"{what}, {sum(each.virtual for each in outcomes):.0f} virtual seconds in {seconds:.0f} s: {verdict}"
 
 
-def _as_json(seeds: range, outcomes: list[Outcome], seconds: float) -> str:
+def _as_json(seeds: range, outcomes: list[Outcome], seconds: float, kind: Kind) -> str:
     failures = [
         {
             "seed": outcome.seed,
-            "options": options(scenario_of(outcome.seed)),
+            "options": options(kind.scenario(outcome.seed)),
             "violations": [violation._asdict() for violation in outcome.violations],
         }
         for outcome in outcomes

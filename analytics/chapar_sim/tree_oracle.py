@@ -6,6 +6,7 @@ What counts besides the choices of `oracle`:
   is held anywhere in it reaches whoever wants it there. Nodes without chapard are no hindrance, as they route.
 - A copy is surely at its publisher's home until that loses its disk, and at each broker on the way to a home that
   surely had it; of these only until tables are corrupted.
+- After a corruption of any tables the links of the tree count as up only when the stated refresh periods have passed.
 - Where publishers are known, copies count at their roots only; and with advertisements a real-time event counts when
   one like it was published in the same region before.
 """
@@ -31,12 +32,14 @@ class TreeOracle(Oracle):
     def __init__(
         self, history: History, network: Network, bounds: Bounds, disturbances: Iterable[Disturbance] = ()
     ) -> None:
+        disturbances = tuple(disturbances)
         super().__init__(history, network, bounds, disturbances)
         self._neighbours: dict[int, list[int]] = {}
         for one, other in bounds.config.overlay.links:
             self._neighbours.setdefault(one, []).append(other)
             self._neighbours.setdefault(other, []).append(one)
         self._routing = bounds.config.routing
+        self._corruptions = [each.t for each in disturbances if each.forgets]
         self._regions: dict[Spell, list[frozenset[int]]] = {}
         self._published: dict[tuple[object, ...], list[float]] = {}
         for publication in history.publications.values():
@@ -104,7 +107,7 @@ class TreeOracle(Oracle):
         up, home = spell.start + self._up(spell), publication.home
         roots = self._routing.publisher_roots
         found = {}
-        if home in region and not self._history.wiped(home, publication.taken, up):
+        if home in region and not self._history.wiped(home, publication.asked, up):
             found[home] = max(up, publication.taken)
         for node, since in copies.items():
             if node in region and since <= up and not self._forgot(node, since, up):
@@ -132,7 +135,9 @@ class TreeOracle(Oracle):
         return sorted(set.intersection(*ways)) if ways else []
 
     def _up(self, spell: Spell) -> float:
-        return self._bounds.overlay_up(spell.diameter)
+        before = [t for t in self._corruptions if t <= spell.start]
+        recovered = max(before, default=-math.inf) + self._bounds.overlay_recovery()
+        return max(self._bounds.overlay_up(spell.diameter), recovered - spell.start)
 
 
 def _kind(publication: Publication) -> tuple[object, ...]:

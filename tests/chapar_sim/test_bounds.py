@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chapar_sim.bounds import RARE, Bounds
+from chapar_sim.bounds import OVERLAY_REFRESHES, OVERLAY_REFRESHES_OF_AUTO, RARE, Bounds
+from chapard.core.config import Mode, Routing
+from chapard.core.overlay.class_traffic import ALWAYS
+from chapard.core.overlay.router import Algorithm
+from chapard.core.overlay.routing_table import MISSED_PERIODS, SILENT_PERIODS
 from tracebook import QUICK
 
 
@@ -49,6 +54,16 @@ def test_wider_trees_are_granted_more(brokers: int, diameter: int, loss: float, 
         assert time(good, brokers, diameter) <= time(bad, brokers, diameter)
         assert time(good, brokers, diameter) <= time(good, brokers + 1, diameter + 1)
     assert Bounds(QUICK, loss=0.5).overlay_spread(2, 4) == inf
+
+
+def test_recovery_of_a_tree_is_stated_in_refresh_periods() -> None:
+    """As many as the routers say of themselves; with auto whole classes are refreshed every ALWAYS periods at least."""
+    config = replace(QUICK, routing=Routing(mode=Mode.TREE, refresh_period=5.0))
+    assert OVERLAY_REFRESHES == MISSED_PERIODS + 1
+    assert Bounds(config).overlay_recovery() == 5.0 * OVERLAY_REFRESHES
+    auto = replace(config, routing=replace(config.routing, algorithm=Algorithm.AUTO))
+    assert max(ALWAYS, SILENT_PERIODS) + 1 == OVERLAY_REFRESHES_OF_AUTO
+    assert Bounds(auto).overlay_recovery() == 5.0 * OVERLAY_REFRESHES_OF_AUTO
 
 
 def test_clocks_that_err_make_lives_uncertain() -> None:

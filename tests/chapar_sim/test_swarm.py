@@ -15,7 +15,8 @@ import pytest
 from chapar_sim.case import Violation
 from chapar_sim.cli import main
 from chapar_sim.draw import draw, scenario_of
-from chapar_sim.swarm import Outcome, describe, first_failure, judge_seed, outcome_of
+from chapar_sim.swarm import Kind, Outcome, describe, first_failure, judge_seed, outcome_of
+from chapar_sim.tree_draw import draw_tree
 from chapard.core.effects import Answer, Effect
 from chapard.core.node import Node
 
@@ -100,6 +101,16 @@ def test_a_scenario_can_be_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """--print gives the scenario of a seed as a file for chapar-sim run."""
     assert main(["swarm", "--print", "3"]) == 0
     assert tomllib.loads(capsys.readouterr().out) == draw(3)
+
+
+def test_trees_are_drawn_on_request(capsys: pytest.CaptureFixture[str]) -> None:
+    """The same seed is another scenario then, and a failure says so."""
+    assert main(["swarm", "--trees", "--print", "3"]) == 0
+    assert tomllib.loads(capsys.readouterr().out) == draw_tree(3)
+    text = describe(Outcome(5, (), 1, 1, 100.0), Kind.TREES)
+    assert "tree [[" in text
+    assert text.endswith("chapar-sim swarm --trees --seeds 1 --start 5")
+    assert main(["swarm", "--trees", "--seeds", "1", "--start", "1", "--jobs", "1"]) == 0
 
 
 @pytest.mark.parametrize("wrong", [["--seeds", "0"], ["--start", "-1"], ["--jobs", "0"], ["--print", "-2"]])

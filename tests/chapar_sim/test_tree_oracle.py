@@ -8,9 +8,10 @@ import pytest
 
 from chapar.event import Event, event_id
 from chapar.filter import Filter
-from chapar_sim.bounds import Bounds
+from chapar_sim.bounds import OVERLAY_REFRESHES, Bounds
 from chapar_sim.case import Case
 from chapar_sim.checkers import judge
+from chapar_sim.spells import Disturbance
 from chapar_sim.trace import Accepted, Connectivity, Delivered, Interest, NodeChange, Presence, Trace
 from chapar_sim.tree_oracle import TreeOracle
 from chapard.core.config import Config, Mode, Overlay, Routing
@@ -117,3 +118,24 @@ def test_with_advertisements_the_first_of_its_kind_is_not_owed() -> None:
     found = trace(Event(subject="x"))
     found.accepted.insert(0, Accepted(100.0, "p", 1, event_id(1, 1, 0), Event(subject="x", lifetime=1)))
     assert claimed(found, config)
+
+
+def test_what_its_home_may_have_lost_with_the_disk_is_not_owed() -> None:
+    """The home had it at once, whenever its client can have been sure of that."""
+    found = trace(Event(subject="x", lifetime=150))
+    found.nodes += [NodeChange(AT + 0.5, 1, up=False, disk=False), NodeChange(AT + 5, 1, up=True, disk=False)]
+    found.presence += [Presence(AT + 0.5, "p", 1, on=False), Presence(AT + 5, "p", 1, on=True)]
+    made = case(found)
+    publication = made.history.publications[ID]
+    assert publication.taken > AT + 5
+    assert made.oracle.memorised(publication, "s") is None
+
+
+def test_corrupt_tables_are_granted_the_stated_refresh_periods() -> None:
+    """What is published sooner is not owed if it is not kept."""
+    found = trace(Event(subject="x"))
+    periods = CONFIG.routing.refresh_period * OVERLAY_REFRESHES
+    for before, is_owed in ((periods - 1, False), (periods + 20, True)):
+        disturbance = Disturbance(AT - before, 2, AT - before, forgets=True)
+        made = Case.made(found, Bounds(CONFIG), nodes=(1, 2, 3, 4), disturbances=(disturbance,))
+        assert (made.oracle.realtime(made.history.publications[ID], "s") is not None) == is_owed
