@@ -91,7 +91,7 @@ def _qualities(links: list[dict[str, Any]], faults: Faults) -> dict[str, float]:
     for each in links:
         remote = _address(each, ("remoteIP",), faults)
         there, back = each.get("linkQuality"), each.get("neighborLinkQuality")
-        if there is None or back is None or there == back == 0:  # LinkQualityLevel 0: a link that works, without a word
+        if there in (None, 0) or back in (None, 0):  # not measured: no neighbour's link loses all
             continue
         if not _is_share(there) or not _is_share(back):
             faults.add(Fault.BAD_VALUE, f"link quality {quoted(there)}, {quoted(back)}")

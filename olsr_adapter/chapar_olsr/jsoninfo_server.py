@@ -4,7 +4,8 @@ The form is that of 0.9.9. What had another name before 0.9.5 has both, so that 
 in ETX, as since then.
 
 A path names tables, several if need be (`/neighbors/routes`); `/`, `/all` and `/runtime` are all there are. Of a real
-olsrd's tables these are the ones that a reader of routes asks for.
+olsrd's tables these are the ones that a reader of routes asks for. Whoever says no more than a path, as many a script
+does (`echo /routes | nc localhost 9090`), gets no more than the JSON.
 
 One request per connection, and whoever connects can hold little: a request head of 4 kB, a few seconds, one of 8
 places.
@@ -39,6 +40,8 @@ EVERYTHING: Final = ("all", "runtime")
 COST_BROKEN: Final = float(1 << 22)
 """What olsrd writes for the cost of a link that cannot be used."""
 
+_END: Final = re.compile(rb"\r?\n\r?\n")
+"""Of a request's head."""
 _REQUEST: Final = re.compile(r"(GET|HEAD) (?:http://[^/?#\s]*)?(/[^?#\s]*)(?:[?#]\S*)?(?: HTTP/1\.[0-9])?")
 
 
@@ -96,30 +99,46 @@ class JsoninfoServer:
             writer.transport.abort()
 
     async def _answer(self, reader: asyncio.StreamReader) -> bytes:
-        try:
-            head = await reader.readuntil(b"\r\n\r\n")
-        except asyncio.IncompleteReadError:
-            return _problem(HTTPStatus.BAD_REQUEST, "the request ends before its headers do")
-        except asyncio.LimitOverrunError:
-            return _problem(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"at most {MAX_HEAD_BYTES} bytes")
+        head = b""
+        while not head.startswith(b"/") and _END.search(head) is None:
+            part = await reader.read(MAX_HEAD_BYTES)
+            if not part:
+                return _problem(HTTPStatus.BAD_REQUEST, "the request ends before its headers do")
+            head += part
+            if len(head) > MAX_HEAD_BYTES:
+                return _problem(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"at most {MAX_HEAD_BYTES} bytes")
         return self._reply_untrusted(head)
 
     def _reply_untrusted(self, head: bytes) -> bytes:
-        """The answer to a request head, which may be anything."""
-        request = _REQUEST.fullmatch(head.partition(b"\r\n")[0].decode("latin-1"))
+        """The answer to a request head, which may be anything, or to a path alone."""
+        line = head.partition(b"\n")[0].decode("latin-1").removesuffix("\r")
+        if line.startswith("/"):
+            tables = self._tables_at(line)
+            return _json({"error": self._no_such_table()} if tables is None else tables)
+        request = _REQUEST.fullmatch(line)
         if request is None:
             return _problem(HTTPStatus.BAD_REQUEST, "this is no GET or HEAD request of HTTP")
         method, path = request.groups()
+        tables = self._tables_at(path)
+        if tables is None:
+            return _problem(HTTPStatus.NOT_FOUND, self._no_such_table())
+        return _encoded(HTTPStatus.OK, "application/json", _json(tables), has_body=method == "GET")
+
+    def _tables_at(self, path: str) -> dict[str, object] | None:
+        """The tables that a path names; None if there is one of them that is not there."""
         names = {name for name in path.split("/") if name}
         if not names or not names.isdisjoint(EVERYTHING):
             names = set(self._tables)
-        unknown = sorted(names - self._tables.keys())
-        if unknown:
-            there_are = ", ".join(f"/{name}" for name in self._tables)
-            return _problem(HTTPStatus.NOT_FOUND, f"no such table; there are {there_are}")
-        tables = {name: table() for name, table in self._tables.items() if name in names}
-        body = json.dumps(tables, indent=2).encode() + b"\n"
-        return _encoded(HTTPStatus.OK, "application/json", body, has_body=method == "GET")
+        if names - self._tables.keys():
+            return None
+        return {name: table() for name, table in self._tables.items() if name in names}
+
+    def _no_such_table(self) -> str:
+        return f"no such table; there are {', '.join(f'/{name}' for name in self._tables)}"
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, indent=2).encode() + b"\n"
 
 
 def _problem(status: HTTPStatus, text: str) -> bytes:
@@ -176,8 +195,8 @@ class AgentTables:
                 "remoteIP": self._text(link.remote),
                 "validityTime": round(1000 * link.expires),
                 "linkQuality": round(link.quality, 3),
-                # Plain OLSR does not tell what the other end hears: then this is left out, as 0 would be a bad link.
-                **({"neighborLinkQuality": round(link.neighbour_quality, 3)} if link.neighbour_quality else {}),
+                # Plain OLSR does not tell what the other end hears: olsrd says 0 then.
+                "neighborLinkQuality": round(link.neighbour_quality, 3),
                 "linkCost": _link_cost(link),
             }
             for link in self._agent.links()

@@ -68,12 +68,13 @@ def test_old_replies_give_the_same_view_as_new_ones() -> None:
 
 
 def test_a_link_that_nobody_measures_is_not_a_bad_one() -> None:
-    """With `LinkQualityLevel 0` every version says 0 of both ways, though the link is symmetric."""
-    plain = {"localIP": "10.77.0.1", "remoteIP": "10.77.0.2", "linkQuality": 0.0, "neighborLinkQuality": 0.0}
-    view, faults = read(spelled({**OLD, "links": [{**plain, "linkCost": 4194304}]}))
-    assert view.neighbours == {2}
-    assert view.quality == {}
-    assert not faults
+    """With `LinkQualityLevel 0` every olsrd says 0 of both ways, and `chapar-olsrd` of what the other end hears."""
+    for here in (0.0, 0, 0.9):
+        plain = {"localIP": "10.77.0.1", "remoteIP": "10.77.0.2", "linkQuality": here, "neighborLinkQuality": 0.0}
+        view, faults = read(spelled({**OLD, "links": [{**plain, "linkCost": 4194304}]}))
+        assert view.neighbours == {2}
+        assert view.quality == {}
+        assert not faults
 
 
 def test_a_neighbour_that_does_not_hear_us_is_none() -> None:

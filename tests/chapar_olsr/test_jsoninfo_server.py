@@ -116,6 +116,41 @@ def test_a_request_without_a_version_is_answered() -> None:
     converse(conversation)
 
 
+@pytest.mark.parametrize("ending", [b"", b"\n", b"\r\n", b"\nwhatever else\n"])
+def test_a_path_alone_is_answered_with_the_json_alone(ending: bytes) -> None:
+    """As `echo /routes | nc localhost 9090` asks olsrd; there is no status for what is not there, so JSON says it."""
+
+    async def conversation(server: JsoninfoServer) -> None:
+        assert json.loads(await said(server, b"/neighbors/routes" + ending)) == {"neighbors": [1], "routes": [2]}
+        assert json.loads(await said(server, b"/" + ending)).keys() == PAGES.keys()
+        assert "/neighbors, /routes, /mid" in json.loads(await said(server, b"/topology" + ending))["error"]
+
+    converse(conversation)
+
+
+def test_lines_may_end_without_a_return() -> None:
+    """Whoever writes HTTP by hand leaves it out."""
+
+    async def conversation(server: JsoninfoServer) -> None:
+        assert (await said(server, b"GET /routes HTTP/1.0\nHost: localhost\n\n")).startswith(b"HTTP/1.1 200 ")
+
+    converse(conversation)
+
+
+def test_a_request_may_come_in_pieces() -> None:
+    """And is answered when it is whole."""
+
+    async def conversation(server: JsoninfoServer) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        for each in get("/routes"):
+            writer.write(bytes([each]))
+            await writer.drain()
+        assert (await reader.read(-1)).startswith(b"HTTP/1.1 200 ")
+        writer.close()
+
+    converse(conversation)
+
+
 @pytest.mark.parametrize(
     ("request_bytes", "status"),
     [
@@ -234,9 +269,10 @@ def test_two_hop_neighbours_are_listed() -> None:
 
 
 def test_links_have_the_plugins_keys() -> None:
-    """Both ends, the milliseconds left, and a cost; what the other end hears is left out where it does not tell."""
+    """Both ends, the milliseconds left, and a cost; what the other end hears is 0 where it does not tell."""
     (entry,) = tables_of(A)["links"]
-    assert entry.keys() == {"localIP", "remoteIP", "validityTime", "linkQuality", "linkCost"}
+    assert entry.keys() == {"localIP", "remoteIP", "validityTime", "linkQuality", "neighborLinkQuality", "linkCost"}
+    assert entry["neighborLinkQuality"] == 0
     assert (entry["localIP"], entry["remoteIP"]) == ("10.66.0.1", "10.66.0.2")
     assert 1000 < entry["validityTime"] < 60_000
     assert entry["linkCost"] == 1.0
