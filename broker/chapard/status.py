@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from chapar.event import split_id
 from chapard.core.overlay.report import figures
+from chapard.core.overlay.report import filters as link_filters
 from chapard.core.overlay.router import Algorithm
 from chapard.role_reason import role_reason
 
@@ -22,11 +23,13 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Iterable, Mapping
 
+    from chapar.filter import Filter
     from chapard.core.effects import Reason
     from chapard.core.met import Memory
     from chapard.core.node import Node
     from chapard.core.nodevector import NodeVector
     from chapard.core.overlay.auto import Choice
+    from chapard.core.overlay.broker import TreeBroker
     from chapard.core.peers import Peer
     from chapard.core.session import Session
     from chapard.ledger import Entry, Ledger
@@ -141,7 +144,9 @@ def peers(node: Node, now: float) -> Json:
 
 
 def fmt(node: Node) -> Json:
-    """The filters of every home."""
+    """The filters of every home; on a tree, where no broker knows them so, those that stand over each link."""
+    if node.tree is not None:
+        return _fmt_of_links(node.tree)
     filters, text = _Budget(MOST_LISTED), _Budget(MOST_TEXT)
     homes: list[Json] = []
     for home, wanted in node.fmt.homes().items():
@@ -155,6 +160,20 @@ def fmt(node: Node) -> Json:
         if filters.is_exceeded or text.is_exceeded:
             break
     return {"homes": homes, "truncated": filters.is_exceeded or text.is_exceeded}
+
+
+def _fmt_of_links(tree: TreeBroker) -> Json:
+    """What was received over each link, and sent there; `neighbour` is null for the node's own clients."""
+    budget, text = _Budget(MOST_LISTED), _Budget(MOST_TEXT)
+
+    def texts(wanted: tuple[Filter, ...]) -> list[str]:
+        return [said for each in budget.take(wanted) for said in text.take_text(str(each))]
+
+    links = [
+        {"neighbour": each.neighbour, "received": texts(each.received), "sent": texts(each.sent)}
+        for each in link_filters(tree)
+    ]
+    return {"homes": [], "links": links, "truncated": budget.is_exceeded or text.is_exceeded}
 
 
 def met(node: Node, now: float) -> Json:

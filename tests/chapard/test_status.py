@@ -376,3 +376,27 @@ def test_auto_shows_its_choices_with_the_numbers_behind_them() -> None:
     assert choice["rates"]["omega"] == pytest.approx(5, rel=0.2)
     assert choice["costs"]["flooding"] < choice["costs"]["filtering"]
     assert not routed["truncated"]
+
+
+def test_filters_on_a_tree_are_those_of_its_links() -> None:
+    """What the node's own clients want, and what was received and sent over each link that is up, within the bounds."""
+    routing = Routing(mode=Mode.TREE)
+    tree = FakeNetwork(chain(2), config=quick(routing=routing, overlay=Overlay(((0, 1), (1, 2)))))
+    tree.run(2)
+    tree.client("s", at=0).subscribe(Filter(subject="x"))
+    tree.run(1)
+    assert said(tree, "/status/fmt") == {
+        "homes": [],
+        "links": [
+            {"neighbour": None, "received": [], "sent": []},
+            {"neighbour": 0, "received": ['subject = "x"'], "sent": []},
+        ],
+        "truncated": False,
+    }
+    greedy = tree.client("greedy", at=0)
+    for number in range(MOST_LISTED + 1):
+        greedy.subscribe(Filter(subject=str(number)))
+    tree.run(3)
+    listed = said(tree, "/status/fmt")
+    assert listed["truncated"]
+    assert len(listed["links"][1]["received"]) == MOST_LISTED

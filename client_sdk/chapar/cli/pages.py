@@ -159,14 +159,23 @@ LISTINGS: Final[Mapping[str, Listing]] = {
     ),
 }
 
+OVER_LINKS: Final = Listing(
+    "links",
+    (_plain("link"), _plain("told"), _plain("filter")),
+    "nobody has subscribed, as far as this broker knows",
+)
+"""The filters of a node on a tree, which knows them by link."""
+
 
 def page(name: str, data: Mapping[str, Any], *, width: int | None = None) -> str:
     """The page `name` (`status`, or one of LISTINGS) as text; lines of lists are cut to `width`."""
     if name == "status":
         return _status(data)
-    listing = LISTINGS[name]
+    listing = OVER_LINKS if name == "fmt" and _list(data.get("links")) else LISTINGS[name]
     rows = [_dict(row) for row in _list(data.get(listing.rows))]
-    if name == "fmt":
+    if listing is OVER_LINKS:
+        rows = [each for row in rows for each in _over_link(row)]
+    elif name == "fmt":
         rows = [{**row, "filter": text} for row in rows for text in _list(row.get("filters")) or [None]]
     shown = [[column.cell(row) for column in listing.columns] for row in rows]
     headings = [column.heading for column in listing.columns]
@@ -176,6 +185,14 @@ def page(name: str, data: Mapping[str, Any], *, width: int | None = None) -> str
     if data.get("truncated"):
         text += f"{CUT_SHORT}\n"
     return text
+
+
+def _over_link(row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A line for each filter: who told whom of it."""
+    neighbour = row.get("neighbour")
+    where = {"link": "own clients" if neighbour is None else str(neighbour)}
+    ways = (("to us", "received"), ("by us", "sent"))
+    return [{**where, "told": told, "filter": text} for told, way in ways for text in _list(row.get(way))]
 
 
 def _route_facts(data: Mapping[str, Any]) -> str:

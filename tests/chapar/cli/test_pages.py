@@ -70,6 +70,22 @@ def test_status_shows_the_links_of_a_tree() -> None:
     assert "neighbour  link  subscriptions  advertisements\n" in shown
 
 
+def test_filters_on_a_tree_are_listed_by_link() -> None:
+    """Who told whom; a node whose links carry nothing says so, of as much as it knows."""
+    links = [
+        {"neighbour": None, "received": ["*"], "sent": []},
+        {"neighbour": 0, "received": ['subject = "x"'], "sent": ["*"]},
+    ]
+    assert page("fmt", {"homes": [], "links": links}) == (
+        "link         told   filter\n"
+        "own clients  to us  *\n"
+        '0            to us  subject = "x"\n'
+        "0            by us  *\n"
+    )
+    nothing = [{"neighbour": None, "received": [], "sent": []}]
+    assert page("fmt", {"homes": [], "links": nothing}) == "nobody has subscribed, as far as this broker knows\n"
+
+
 def test_status_shows_what_auto_chose_and_why() -> None:
     """Each class of filters on each link, with the rates that were seen and the price of each way; none seen, none."""
     seen = {"rates": {"lambda": 0.25, "mu": 1, "omega": 6.0006}, "costs": {"flooding": 6.1234, "filtering": 7}}

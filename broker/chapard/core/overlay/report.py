@@ -8,6 +8,9 @@ from chapard.core.effects import InterestRow
 from chapard.core.overlay.interest import Topic
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from chapar.filter import Filter
     from chapard.core.overlay.broker import TreeBroker
     from chapard.core.overlay.interest import Change, Interest
 
@@ -25,6 +28,15 @@ class LinkFigures(NamedTuple):
     """Events that came over it and had been here over another link."""
 
 
+class LinkFilters(NamedTuple):
+    """The subscriptions that stand over one link."""
+
+    neighbour: int | None
+    """None: our own clients'."""
+    received: tuple[Filter, ...]
+    sent: tuple[Filter, ...]
+
+
 def interest_row(link: int, direction: str, change: Change, interest: Interest) -> InterestRow:
     """The recorder's row for one interest message on a link."""
     return InterestRow(None, interest.filter.fid, change.value, link, direction)
@@ -33,6 +45,18 @@ def interest_row(link: int, direction: str, change: Change, interest: Interest) 
 def figures(broker: TreeBroker) -> list[LinkFigures]:
     """All configured links, by neighbour."""
     return [_figures(broker, link) for link in broker.neighbours]
+
+
+def filters(broker: TreeBroker) -> list[LinkFilters]:
+    """Those of our own clients, and of each link that is up."""
+    plane, here = broker.router.plane(Topic.SUBSCRIPTIONS), broker.router.index
+    own = LinkFilters(None, _of(plane.table.received(here)), ())
+    links = broker.router.links
+    return [own, *(LinkFilters(each, _of(plane.table.received(each)), _of(plane.sent(each))) for each in links)]
+
+
+def _of(interests: Iterable[Interest]) -> tuple[Filter, ...]:
+    return tuple(each.filter for each in interests)
 
 
 def _figures(broker: TreeBroker, link: int) -> LinkFigures:

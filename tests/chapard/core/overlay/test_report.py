@@ -6,7 +6,7 @@ from chapar import Event, Filter
 from chapard.core.config import Mode, Overlay, Routing
 from chapard.core.effects import InterestRow
 from chapard.core.overlay.interest import Change, Interest
-from chapard.core.overlay.report import LinkFigures, figures, interest_row
+from chapard.core.overlay.report import LinkFigures, figures, filters, interest_row
 from fake_network import FakeNetwork, chain, quick
 
 X = Filter(subject="x")
@@ -36,3 +36,15 @@ def test_figures_count_what_is_said_and_heard() -> None:
     up = figures(broker)[0]
     assert (up.advertisements_received, up.subscriptions_sent) == (1, 1)
     assert (other.advertisements_sent, other.subscriptions_received) == (1, 1)
+
+
+def test_filters_are_told_by_link() -> None:
+    """Those of our own clients first."""
+    network = FakeNetwork(chain(2), config=quick(routing=Routing(mode=Mode.TREE), overlay=Overlay(((0, 1),))))
+    network.run(3)
+    network.client("s", at=1).subscribe(X)
+    network.run(1)
+    for node, expected in ((0, [(None, (), ()), (1, (X,), ())]), (1, [(None, (X,), ()), (0, (), (X,))])):
+        tree = network.nodes[node].tree
+        assert tree is not None
+        assert filters(tree) == expected
