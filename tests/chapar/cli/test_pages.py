@@ -82,7 +82,7 @@ def test_filters_on_a_tree_are_listed_by_link() -> None:
         '0            to us  subject = "x"\n'
         "0            by us  *\n"
     )
-    nothing = [{"neighbour": None, "received": [], "sent": []}]
+    nothing: list[dict[str, Any]] = [{"neighbour": None, "received": [], "sent": []}]
     assert page("fmt", {"homes": [], "links": nothing}) == "nobody has subscribed, as far as this broker knows\n"
 
 
