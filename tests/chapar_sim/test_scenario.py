@@ -80,7 +80,7 @@ def test_a_client_publishes_and_subscribes() -> None:
 
 def test_a_client_can_take_time_over_events() -> None:
     """On average so long, drawn or fixed; it has one subscription, so that one event is in hand at a time."""
-    services = ({}, {"service": {"mean": 0.5}}, {"service": {"mean": 2, "law": "fixed"}})
+    services: tuple[dict[str, object], ...] = ({}, {"service": {"mean": 0.5}}, {"service": {"mean": 2, "law": "fixed"}})
     clients = [{"name": str(number), "node": 1, **each} for number, each in enumerate(services)]
     quick, slow, steady = made(client=clients).clients
     assert quick.service.mean == 0
