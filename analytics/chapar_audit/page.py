@@ -31,6 +31,8 @@ th, td { text-align: left; vertical-align: top; padding: .35rem .7rem .35rem 0; 
 th { font-weight: 600; color: #3d4650; border-bottom: 2px solid #b6bec8; white-space: nowrap; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.state { white-space: nowrap; font-weight: 600; }
+td.checked { min-width: 13rem; }
+.reason { color: #3d4650; font-style: italic; }
 tr.holds td.state { color: #166534; }
 tr.deviates td.state { color: #b91c1c; }
 tr.deviates { background: #fef2f2; }
@@ -103,29 +105,37 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], kinds: Iterable
     """A table. Numbers are flush right; `kinds` are the rows' classes."""
     cells = [[*row] for row in rows]
     numeric = [bool(cells) and all(_is_number(row[place]) for row in cells) for place in range(len(head))]
-    first = "".join(_cell("th", each, number) for each, number in zip(head, numeric, strict=True))
+    first = "".join(_cell("th", each, is_number=number) for each, number in zip(head, numeric, strict=True))
     marks = [f' class="{escape(kind)}"' for kind in kinds] or [""] * len(cells)
-    lines = [
-        f"<tr{mark}>{''.join(_cell('td', each, number) for each, number in zip(row, numeric, strict=True))}</tr>"
-        for mark, row in zip(marks, cells, strict=True)
-    ]
+    lines = []
+    for mark, row in zip(marks, cells, strict=True):
+        columns = (_cell("td", each, is_number=number) for each, number in zip(row, numeric, strict=True))
+        lines.append(f"<tr{mark}>{''.join(columns)}</tr>")
+    return _framed(first, lines)
+
+
+def _framed(head: str, lines: Sequence[str]) -> str:
     body = "\n".join(lines)
-    return f'<div class="scroll"><table>\n<thead><tr>{first}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
+    return f'<div class="scroll"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
 
 
 def verdict(findings: Sequence[Finding]) -> str:
     """The rows of the verdict; what deviates comes first, then what is open."""
     order = (State.DEVIATES, State.OPEN, State.HOLDS)
     rows = sorted(findings, key=lambda finding: order.index(finding.state))
-    head = ("", "job", "checked", "measured", "expected", "unit", "tolerance", "reason")
-    shown = [
-        (SIGNS[row.state], row.job, row.subject, row.measured, row.expected, row.unit, row.tolerance, row.reason)
-        for row in rows
-    ]
-    text = table(head, shown, [row.state for row in rows])
-    for sign in SIGNS.values():
-        text = text.replace(f"<td>{sign}</td>", f'<td class="state">{sign}</td>')
-    return text
+    head = ("", "job", "checked", "measured", "expected", "unit", "tolerance")
+    first = "".join(_cell("th", each, is_number=each in ("measured", "expected")) for each in head)
+    lines = []
+    for row in rows:
+        why = f'<div class="reason">{escape(row.reason)}</div>' if row.reason else ""
+        cells = (
+            f'<td class="state">{SIGNS[row.state]}</td>{_cell("td", row.job, is_number=False)}'
+            f'<td class="checked">{escape(row.subject)}{why}</td>'
+            f"{_cell('td', row.measured, is_number=True)}{_cell('td', row.expected, is_number=True)}"
+            f"{_cell('td', row.unit, is_number=False)}{_cell('td', row.tolerance, is_number=False)}"
+        )
+        lines.append(f'<tr class="{row.state}">{cells}</tr>')
+    return _framed(first, lines)
 
 
 def folded(summary: str, content: str, *, is_open: bool) -> str:
@@ -155,6 +165,6 @@ def _is_number(value: object) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
-def _cell(tag: str, value: object, number: bool) -> str:  # noqa: FBT001 - of a column, worked out once
-    mark = ' class="number"' if number else ""
+def _cell(tag: str, value: object, *, is_number: bool) -> str:
+    mark = ' class="number"' if is_number else ""
     return f"<{tag}{mark}>{escape(shown(value))}</{tag}>"
