@@ -23,6 +23,8 @@ JOBS: Final[Mapping[str, Callable[[Recorded], Judgement]]] = {
     "timeliness": timeliness.judge,
 }
 """By the name that their findings carry, in the order in which they are shown."""
+FAILURES: Final = (Py4JJavaError, PySparkException)
+"""What Spark raises when its work fails."""
 _MOST: Final = 200
 """Letters of what Spark says went wrong."""
 
@@ -33,9 +35,14 @@ def audit(recorded: Recorded, tell: Callable[[str], None]) -> Iterator[tuple[str
         tell(name)
         try:
             judged = judge(recorded)
-        except (Py4JJavaError, PySparkException) as error:
-            judged = Judgement([Finding(name, "the job itself", State.DEVIATES, reason=f"it failed: {said(error)}")])
+        except FAILURES as error:
+            judged = Judgement([failed(name, "the job itself", error)])
         yield name, judged
+
+
+def failed(job: str, what: str, error: Exception) -> Finding:
+    """What could not be worked out does not hold."""
+    return Finding(job, what, State.DEVIATES, reason=f"it failed: {said(error)}")
 
 
 def said(error: Exception) -> str:

@@ -11,12 +11,13 @@ if TYPE_CHECKING:
     import argparse
 
 USAGE: Final = """\
-%(prog)s DIR [--run NAME] [--master URL] [--out DIR] [--json]
+%(prog)s DIR [--run NAME] [--master URL] [--out DIR] [--html [FILE]] [--json]
        %(prog)s model|compact|reproduce …"""
 EXAMPLES: Final = """\
 examples:
   chapar-sim run deploy/scenarios/demo.toml --out build/demo   # or chapar-lab run: real daemons
   chapar-audit build/demo                                      # does it behave as the models say?
+  chapar-audit build/demo --html                               # and with plots: build/demo/audit/report.html
   chapar-audit build/demo --json                               # the verdict for programs
   chapar-audit field --run monday --out verdicts               # one of several runs in a folder
   chapar-audit field --run monday --master spark://10.0.0.1:7077
@@ -46,6 +47,7 @@ def parser() -> Parser:
     made.add_argument("--run", dest="name", metavar="NAME", help="which run, if there are several in DIR")
     made.add_argument("--master", metavar="URL", default="local[*]", help="a Spark cluster (default: this machine)")
     made.add_argument("--out", metavar="DIR", type=Path, help="where results go (default: DIR/audit)")
+    made.add_argument("--html", metavar="FILE", nargs="?", const="", help="a page with plots (default: report.html)")
     made.add_argument("--json", action="store_true", help="print the verdict as JSON")
     made.set_defaults(run=_run)
     return made

@@ -28,3 +28,4 @@ def test_a_folder_is_all_that_is_needed() -> None:
     """The rest has defaults."""
     args = auditing.parser().parse_args(["field"])
     assert (args.folder, args.name, args.master, args.out) == (Path("field"), None, "local[*]", None)
+    assert (args.html, args.json) == (None, False)

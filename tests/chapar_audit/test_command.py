@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import pytest
 
 from chapar_audit.audit import JOBS
 from chapar_audit.cli import main
+from chapar_audit.session import INSTALL
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -26,14 +28,18 @@ PATIENCE = 120.0
 def test_a_run_that_is_as_it_should_be_holds(
     chain_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With a table, a verdict for programs, the tables behind it, and word of what is under way."""
-    assert main([str(chain_run), "--out", str(tmp_path / "out")]) == 0
+    """With a table, a verdict for programs, the tables behind it, a page with plots, and word of what is under way."""
+    assert main([str(chain_run), "--out", str(tmp_path / "out"), "--html"]) == 0
     said = capsys.readouterr()
-    lines = said.out.splitlines()
+    *lines, last = said.out.splitlines()
     assert lines[0].startswith("chain: simulator, chapar routing, 4 nodes, ")
     assert lines[-1].startswith("verdict: holds, in all ")
     assert max(map(len, lines)) <= 100
-    assert [line.split()[2] for line in said.err.splitlines()[2:]] == list(JOBS)
+    assert [line.split()[2] for line in said.err.splitlines()[2:]] == [*JOBS, "drawing"]
+    assert last == f"report: {tmp_path / 'out' / 'report.html'}"
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "Audit of chain" in page
+    assert not re.search(r"https?:|<script|<link|@import|src=", page)
     verdict = json.loads((tmp_path / "out" / "verdict.json").read_text(encoding="utf-8"))
     assert (verdict["run"], verdict["state"]) == ("chain", "holds")
     assert {finding["job"] for finding in verdict["findings"]} == set(JOBS)
@@ -46,18 +52,20 @@ def test_a_run_that_is_as_it_should_be_holds(
 def test_what_cannot_be_read_keeps_the_verdict_from_holding(
     chain_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The rest is audited; the file is named. Programs read the same as in the file."""
+    """The rest is audited; the file is named. Programs read the same as in the file, people as in the report."""
     folder = tmp_path / "copy"
     shutil.copytree(chain_run, folder)
-    spoilt = next((folder / "sessions").rglob("*.parquet"))
+    spoilt = next((folder / "routes").rglob("*.parquet"))
     spoilt.write_bytes(b"PAR1")
-    assert main([str(folder), "--json"]) == 1
+    report = tmp_path / "pages" / "report.html"
+    assert main([str(folder), "--json", "--html", str(report)]) == 1
     verdict = json.loads(capsys.readouterr().out)
     assert verdict == json.loads((folder / "audit" / "verdict.json").read_text(encoding="utf-8"))
     assert verdict["state"] == "deviates"
     (bad,) = (finding for finding in verdict["findings"] if finding["state"] == "deviates")
     assert bad["job"] == "input"
     assert bad["reason"].startswith(f"{spoilt.relative_to(folder)} is left out: ")
+    assert bad["reason"] in report.read_text(encoding="utf-8")
 
 
 @pytest.mark.usefixtures("spark")
@@ -67,6 +75,8 @@ def test_what_cannot_be_read_keeps_the_verdict_from_holding(
         (["--run", "other"], "no run 'other'; there are chain"),
         (["--master", "spark:7077"], "--master spark:7077: write local[2], spark://HOST:PORT, or yarn"),
         (["--out", "/dev/null/out"], "/dev/null/out: Not a directory"),
+        (["--html", "/dev/null/page.html"], "/dev/null: File exists"),
+        (["--html", "/"], "/: Is a directory"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(
@@ -78,6 +88,19 @@ def test_what_cannot_be_done_is_said_in_one_line(
     assert out == ""
     assert next(line for line in err.splitlines() if not line.startswith("audit: ")).endswith(said)
     assert "Traceback" not in err
+
+
+def test_without_java_it_says_how_to_get_it(
+    chain_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In one line, with exit code 2, and without a verdict of an earlier audit left behind."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "verdict.json").touch()
+    assert main([str(chain_run), "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said[1:] == [f"chapar-audit: Spark needs Java, and there is none: {INSTALL}"]
+    assert not (tmp_path / "verdict.json").exists()
 
 
 def test_an_interrupt_ends_it_without_a_verdict(chain_run: Path, tmp_path: Path) -> None:
