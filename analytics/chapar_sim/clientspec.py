@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from chapar_sim.table import Table
 
 LAWS = ("exponential", "fixed")
+MOST_EACH = 1000
+"""Clients of one kind on one node."""
 
 
 class Between(NamedTuple):
@@ -104,6 +106,8 @@ class ClientSpec:
     name: str
     nodes: tuple[int, ...] = ()
     random: int = 0
+    each: int = 1
+    """So many on each of these nodes."""
     publish: tuple[PublishSpec, ...] = ()
     subscribe: tuple[SubscribeSpec, ...] = ()
     presence: PresenceSpec = PresenceSpec()
@@ -116,6 +120,7 @@ def read_client(table: Table, nodes: frozenset[int], hosts: frozenset[int]) -> C
         name=table.text("name"),
         nodes=_homes(table, nodes, hosts),
         random=table.integer("random", low=1, high=len(hosts)) if table.has("random") else 0,
+        each=table.integer("each", 1, low=1, high=MOST_EACH),
         publish=tuple(_publish(each, nodes) for each in table.tables("publish")),
         subscribe=tuple(_subscribe(each) for each in table.tables("subscribe")),
         presence=_presence(table.table("presence")),

@@ -299,7 +299,10 @@ def cast_of(scenario: Scenario, seed: int) -> list[Role]:
     cast = []
     for spec in scenario.clients:
         homes = _homes(spec, hosts, seed)
-        cast += [Role(spec.name if len(homes) == 1 else f"{spec.name}-{home}", home, spec) for home in homes]
+        for home in homes:
+            name = spec.name if len(homes) == 1 else f"{spec.name}-{home}"
+            names = [name] if spec.each == 1 else [f"{name}-{number}" for number in range(1, spec.each + 1)]
+            cast += [Role(each, home, spec) for each in names]
     return cast
 
 

@@ -64,6 +64,18 @@ def test_events_are_drawn_within_their_bounds() -> None:
     }
 
 
+def test_several_clients_of_one_kind_live_on_a_node() -> None:
+    """Each with a name and chances of its own."""
+    pub = publisher(at=[1])
+    sub = {"name": "sub", "nodes": [1, 2], "each": 2, "presence": {"on": 5, "off": 5}, "subscribe": [{"subject": "s"}]}
+    trace = run(pub, sub, duration=20)
+    assert sorted(row.client for row in trace.delivered) == ["sub-1-1", "sub-1-2", "sub-2-1", "sub-2-2"]
+    first_off = {row.client: row.t for row in reversed(trace.presence) if not row.on}
+    assert len(set(first_off.values())) == len(first_off) > 2
+    alone = run(pub, {**sub, "nodes": [2]}, duration=20)
+    assert {row.client for row in alone.delivered} == {"sub-1", "sub-2"}
+
+
 def test_subscriptions_begin_and_end() -> None:
     """At their times; only what was published between reaches the application."""
     sub = {"name": "sub", "node": 2, "subscribe": [{"subject": "s", "start": 10.5, "stop": 13.5}]}
