@@ -158,8 +158,11 @@ class BrokerTree:
                 case Expired():
                     self.counts["expire"] += 1
 
-    def _send(self, message: Message) -> None:
+    def _count(self, message: Message) -> None:
         self.counts[message.kind] += 1
+
+    def _send(self, message: Message) -> None:
+        self._count(message)
         if self._watch is not None:
             self._watch(message)
         if self.loses is None or not self.loses(message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -51,3 +52,29 @@ def battalion() -> tuple[Tree, dict[int, int]]:
     return tree, {
         net: members for level, members in zip(tree.levels, BATTALION_MEMBERS, strict=True) for net in level if members
     }
+
+
+def apart(tree: Tree) -> list[int]:
+    """The end-brokers in an order in which the first few, however many, are as far apart as can be."""
+    order = [0]
+    for above, level in pairwise(tree.levels):
+        width = len(level) // len(above)
+        order = [level.start + (each - above.start) * width + child for child in range(width) for each in order]
+    return order
+
+
+def distance(tree: Tree, end_broker: int) -> dict[int, int]:
+    """How many levels above an end-broker's parent it meets each of the others (3.4.4).
+
+    Seen from a squad: 0 in its platoon, 1 in the rest of its company, 2 in the rest of the battalion.
+    """
+    above = {lower: upper for upper, lower in tree.links}
+    found, here = {end_broker: 0}, end_broker
+    for levels in range(len(tree.levels) - 1):
+        here = above[here]
+        found[here] = levels
+    for level in tree.levels:
+        for broker in level:
+            if broker not in found:
+                found[broker] = found[above[broker]]
+    return found

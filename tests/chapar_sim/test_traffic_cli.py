@@ -61,6 +61,40 @@ def test_rounds(capsys: pytest.CaptureFixture[str]) -> None:
     assert 0 < figures["deviation"] < 2
 
 
+def test_rounds_placed_by_hand(capsys: pytest.CaptureFixture[str]) -> None:
+    """Eight subscribers on the tree m = 3, k = 4 cost 24 messages close together and 38 far apart (2.2)."""
+    for place, total in (("together", 24), ("apart", 38)):
+        figures = measured(capsys, "--tree", "3,4", "--static", "8", "--place", place)
+        assert (figures["total"], figures["deviation"]) == (total, 0)
+
+
+def test_several_runs_are_averaged(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each with other chance; the deviation of the total from run to run is said."""
+    run = ("--tree", "2,4", *RATES, "--duration", "50")
+    figures = measured(capsys, *run, "--runs", "8")
+    assert list(figures) == [*KEYS, "deviation"]
+    assert figures["total"] == pytest.approx(31.09466, rel=0.05)
+    assert 0.2 < figures["deviation"] < 5
+    assert measured(capsys, *run)["total"] == pytest.approx(figures["total"], abs=4 * figures["deviation"])
+
+
+def test_local_interest_in_the_battalion(capsys: pytest.CaptureFixture[str]) -> None:
+    """λ = 1, q = 1e9: only the publisher's platoon subscribes, and its four links carry nearly all notifications."""
+    rates = ("--lam", "1", "--mu", ".1", "--omega", "6", "--r", "1e6", "--duration", "100", "--locality", "1e9")
+    figures = measured(capsys, "--battalion", *rates)
+    assert figures["notifications"] == pytest.approx(6 * 4, rel=0.15)
+
+
+def test_clients_of_one_multicast_network(capsys: pytest.CaptureFixture[str]) -> None:
+    """Three routers, four clients each: flooding notifications costs 8, subscriptions 6.64, of which 4.49 toggles."""
+    rates = ("--lam", "1/60", "--mu", "1", "--omega", "1", "--gamma", "1/30", "--nu", "1/60", "--r", "2")
+    run = ("--multicast", "3,4", *rates, "--duration", "500", "--runs", "4")
+    figures = measured(capsys, *run)
+    assert figures["total"] == pytest.approx(6.635, rel=0.05)
+    assert figures["subscriptions"] + figures["unsubscriptions"] == pytest.approx(4.494, rel=0.05)
+    assert measured(capsys, *run, "--algorithm", "flooding")["total"] == pytest.approx(8, rel=0.1)
+
+
 def test_figures_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     """One line for each, a round of a single subscriber: three links up, three down."""
     assert main(["traffic", "--tree", "2,4", "--static", "1"]) == 0
@@ -75,7 +109,17 @@ def test_figures_as_text(capsys: pytest.CaptureFixture[str]) -> None:
         (["--tree", "2,4"], "--mu, --omega, --r missing"),
         (["--tree", "2,4", "--mu", "1", "--omega", "1", "--r", "1"], "--lam, or the average number"),
         (["--tree", "2,4", "--psi", "1", *RATES], "give either"),
-        (["--tree", "2,4", *RATES, "--placements", "3"], "goes with --static"),
+        (["--tree", "2,4", *RATES, "--placements", "3"], "go with --static"),
+        (["--tree", "2,4", *RATES, "--place", "apart"], "go with --static"),
+        (["--tree", "2,4", *RATES, "--runs", "0"], "average at least 1"),
+        (["--tree", "2,4", *RATES, "--runs", "2", "--out", "runs"], "neither with --runs"),
+        (["--tree", "2,4", *RATES, "--gamma", "1"], "--gamma goes with --multicast"),
+        (["--tree", "2,4", *RATES, "--locality", "10"], "goes with --battalion"),
+        (["--battalion", "--psi", "20", *RATES[2:], "--locality", "10"], "goes with --lam"),
+        (["--multicast", "3,4", *RATES], "--gamma, --nu missing"),
+        (["--multicast", "3,4", *RATES, "--psi", "1"], "--psi has no meaning"),
+        (["--multicast", "3,4", *RATES, "--gamma", "0", "--nu", "1"], "nobody would ever publish"),
+        (["--multicast", "3,4", *RATES, "--gamma", "1", "--nu", "1", "--out", "runs"], "nor with --multicast"),
         (["--tree", "2,4", "--psi", "64", "--population", "8", *RATES[2:]], "must be below 64"),
         (["--tree", "2,4", "--lam", "900", *RATES[2:]], "at most 500 subscribers"),
         (["--tree", "2,4", *RATES, "--wave-amplitude", ".1"], "go together"),
@@ -86,6 +130,8 @@ def test_figures_as_text(capsys: pytest.CaptureFixture[str]) -> None:
         (["--tree", "2,4", "--static", "9"], "there are 8 end-brokers"),
         (["--tree", "2,4", "--static", "3", "--placements", "0"], "average at least 1"),
         (["--tree", "2,4", "--static", "3", "--mu", "1"], "--mu has no meaning with --static"),
+        (["--tree", "2,4", "--static", "3", "--runs", "2"], "--runs has no meaning with --static"),
+        (["--tree", "2,4", "--static", "3", "--place", "apart", "--placements", "2"], "there is one"),
     ],
 )
 def test_options_that_do_not_fit_end_with_2(
@@ -107,6 +153,7 @@ def test_options_that_do_not_fit_end_with_2(
         ["--tree", "2,4", "--battalion"],
         *(["--tree", shape, "--static", "1"] for shape in ("2", "2,x", "0,3", "2,1", "2,30", "9999999999,2")),
         *(["--tree", "2,4", *RATES, "--duration", time] for time in ("0", "-1", "nan", "1/0", "soon")),
+        *(["--multicast", shape, *RATES, "--gamma", "1", "--nu", "1"] for shape in ("3", "1,4", "3,0", "3,400")),
         ["--tree", "2,4", *RATES, "--seed", "-1"],
         ["--tree", "2,4", *RATES, "--algorithm", "gossip"],
     ],
