@@ -95,6 +95,11 @@ def legend(axes: Axes, **more: Any) -> None:
     axes.legend(**style)
 
 
+def shared_legend(drawn: Canvas) -> None:
+    """Say once, above all axes of a drawing, what is what in each of them."""
+    drawn.legend(*drawn.axes[0].get_legend_handles_labels(), loc="outside upper left", ncols=5)
+
+
 def mark_end(axes: Axes, x: Sequence[float], y: Sequence[float], text: str, color: str = INK) -> None:
     """Name a curve at its right end."""
     axes.annotate(text, (x[-1], y[-1]), xytext=(6, 0), textcoords="offset points", va="center", fontsize=9, color=color)
