@@ -15,9 +15,14 @@ help:  ## list the targets
 
 install: $(INSTALLED)  ## make the environment .venv with the commands chapard, chapar, chapar-lab, -sim and -audit
 
-demo: $(INSTALLED)  ## a mesh of nine real daemons, a partition and what follows, in a minute and a half
-	@if $(BIN)/chapar-lab check >/dev/null; then $(BIN)/chapar-lab run deploy/scenarios/demo.toml; \
-	  else echo "make: so this is the same in the simulator" >&2; $(BIN)/chapar-sim run deploy/scenarios/demo.toml; fi
+demo: $(INSTALLED)  ## nine real daemons, a partition and what follows, and the audit's verdict, in a minute and a half
+	@rm -rf build/demo
+	@if $(BIN)/chapar-lab check >/dev/null; then $(BIN)/chapar-lab run deploy/scenarios/demo.toml --out build/demo; \
+	  else echo "make: so this is the same in the simulator" >&2; \
+	    $(BIN)/chapar-sim run deploy/scenarios/demo.toml --out build/demo; fi
+	@echo
+	@if $(BIN)/chapar-audit check >/dev/null; then $(BIN)/chapar-audit build/demo --html; \
+	  else echo "make: so there is no verdict of the audit on build/demo" >&2; fi
 
 test: $(INSTALLED)  ## run every test, the architecture laws included; labs last, as they mostly wait
 	@$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "not lab"

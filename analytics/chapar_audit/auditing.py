@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 USAGE: Final = """\
 %(prog)s DIR [--run NAME] [--master URL] [--out DIR] [--html [FILE]] [--json]
-       %(prog)s model|compact|reproduce …"""
+       %(prog)s model|compact|reproduce|check …"""
 EXAMPLES: Final = """\
 examples:
   chapar-sim run deploy/scenarios/demo.toml --out build/demo   # or chapar-lab run: real daemons
@@ -26,6 +26,7 @@ other commands, which explain themselves with --help:
   chapar-audit model NAME …      what the analytic models predict, without any run
   chapar-audit compact DIR       turn what recorders have left into Parquet
   chapar-audit reproduce FIGURE  draw a figure of the papers, with models and runs of our own
+  chapar-audit check             whether this machine has what an audit needs: Java
 
 A row of the verdict holds, or deviates, with the most likely reason below it, or is open: neither what was
 recorded nor the models can decide it. The verdict, and the tables behind it as Parquet, go to DIR/audit.

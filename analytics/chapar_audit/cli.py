@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Final
 
-from chapar_audit import auditing, compaction, reproduction
+from chapar_audit import auditing, checking, compaction, reproduction
 from chapar_audit.models.conditions import ImpossibleInputError
 from chapar_audit.planning import networks, routing, tables, waiting
 from chapar_audit.planning.options import USAGE, Parser
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 DONE: Final = 0
-COMMANDS: Final = frozenset({"model", "compact", "reproduce"})
+COMMANDS: Final = frozenset({"model", "compact", "reproduce", "check"})
 """What is not the name of a folder to audit; such a folder is written ./model."""
 EXAMPLES: Final = """\
 examples:
@@ -70,4 +70,5 @@ def _parser() -> Parser:
         group.add(models)
     compaction.add(commands)
     reproduction.add(commands)
+    checking.add(commands)
     return parser

@@ -83,7 +83,7 @@ def _judge(
 ) -> list[Finding]:
     """What all jobs find; what they worked out on the way is written as Parquet, and drawn from there."""
     progress.tell("starting Spark")
-    with session.opened(args.master) as spark:
+    with session.opened(args.master, found.rows) as spark:
         progress.steps = len(JOBS) + (1 if report is None else 2)
         progress.tell("reading")
         recorded = read(spark, args.folder, found)

@@ -26,8 +26,19 @@ LOOPBACK: Final = "127.0.0.1"
 HERE: Final = frozenset({"localhost", LOOPBACK, "::1"})
 PARTITIONS: Final = 4
 """Of a shuffle on one machine."""
+SMALL: Final = 300_000
+"""Rows up to which compiling, by Java and by Spark, takes longer than it saves."""
+INTERPRETED: Final[Mapping[str, str]] = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
+"""How the plans for small runs are carried out."""
 MEMORY: Final = "1600m"
 """Of Spark's heap on one machine; with what it needs beside that, and Python, it stays below 3 GB."""
+HURRIED: Final = "-XX:TieredStopAtLevel=1"
+"""Java compiles fast what runs little, at half of the processor time of an audit."""
 OLDEST: Final = 17
 """The first Java that this Spark runs on."""
 INSTALL: Final = f"install Java {OLDEST} or newer (on Debian and Ubuntu the package openjdk-{OLDEST}-jre-headless)"
@@ -50,6 +61,14 @@ def check_java() -> None:
         home = os.environ.get("JAVA_HOME")
         where = f"there is none in JAVA_HOME ({home})" if home else "there is none"
         raise NoSparkError(f"Spark needs Java, and {where}: {INSTALL}")
+
+
+def check_version() -> None:
+    """Raises NoSparkError if the Java that there is says of itself that it is too old."""
+    version = subprocess.run([_java(), "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603
+    found = re.search(r'version "(?:1\.)?(\d+)', version)
+    if found and int(found[1]) < OLDEST:
+        raise NoSparkError(f"Spark needs Java {OLDEST} or newer, and this is Java {found[1]}: {INSTALL}")
 
 
 def check_master(master: str) -> None:
@@ -77,8 +96,8 @@ def check_master(master: str) -> None:
     raise NoSparkError(f"--master {master}: {problem}; is a Spark master running there?")
 
 
-def start(master: str = LOCAL) -> SparkSession:
-    """A session: the one that there is, or a new one. Raises NoSparkError."""
+def start(master: str = LOCAL, rows: int = 0) -> SparkSession:
+    """A session: the one that there is, or a new one, for a run of so many rows. Raises NoSparkError."""
     check_master(master)
     check_java()
     os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
@@ -92,7 +111,7 @@ def start(master: str = LOCAL) -> SparkSession:
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    conf = SparkConf(loadDefaults=False).setAll(list(_settings(master).items()))
+    conf = SparkConf(loadDefaults=False).setAll(list(settings(master, rows).items()))
     there = _children()
     with TemporaryFile() as said:
         try:
@@ -106,41 +125,47 @@ def start(master: str = LOCAL) -> SparkSession:
             raise
     if not _LOCAL.fullmatch(master):
         _await_workers(session, master)
-        cores = session.sparkContext.defaultParallelism
-        session.conf.set("spark.sql.shuffle.partitions", max(PARTITIONS, 2 * cores))
+        if rows > SMALL:
+            cores = session.sparkContext.defaultParallelism
+            session.conf.set("spark.sql.shuffle.partitions", max(PARTITIONS, 2 * cores))
     return session
 
 
-@contextmanager
-def opened(master: str = LOCAL) -> Iterator[SparkSession]:
-    """A session for as long as the block lasts; one that was there before stays. Raises NoSparkError."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - takes a second to load
-
-    is_ours = SparkSession.getActiveSession() is None
-    session = start(master)
-    try:
-        yield session
-    finally:
-        if is_ours:
-            session.stop()
-
-
-def _settings(master: str) -> Mapping[str, str]:
-    settings = {
+def settings(master: str, rows: int) -> Mapping[str, str]:
+    """Of a session for a run of so many rows."""
+    is_small = rows <= SMALL
+    java = f"-Dlog4j2.configurationFile={_LOG4J} -XX:+UseParallelGC"
+    chosen = {
         "spark.master": master,
         "spark.app.name": "chapar-audit",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": MEMORY,
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG4J} -XX:+UseParallelGC",
+        "spark.driver.extraJavaOptions": f"{java} {HURRIED}" if is_small else java,
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
     }
     if _LOCAL.fullmatch(master):
-        settings["spark.sql.shuffle.partitions"] = str(PARTITIONS)
+        chosen["spark.sql.shuffle.partitions"] = str(PARTITIONS)
+    if is_small:
+        chosen |= INTERPRETED
     if _LOCAL.fullmatch(master) or _hosts(master) <= HERE:
-        settings |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
-    return settings
+        chosen |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
+    return chosen
+
+
+@contextmanager
+def opened(master: str = LOCAL, rows: int = 0) -> Iterator[SparkSession]:
+    """A session for as long as the block lasts; one that was there before stays. Raises NoSparkError."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - takes a second to load
+
+    is_ours = SparkSession.getActiveSession() is None
+    session = start(master, rows)
+    try:
+        yield session
+    finally:
+        if is_ours:
+            session.stop()
 
 
 def _hosts(master: str) -> set[str]:
@@ -172,10 +197,10 @@ def _java() -> str:
 
 def _why(said: IO[bytes], error: Exception) -> str:
     """Why Spark did not start, from what it said."""
-    version = subprocess.run([_java(), "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603
-    found = re.search(r'version "(?:1\.)?(\d+)', version)
-    if found and int(found[1]) < OLDEST:
-        return f"Spark needs Java {OLDEST} or newer, and this is Java {found[1]}: {INSTALL}"
+    try:
+        check_version()
+    except NoSparkError as too_old:
+        return str(too_old)
     said.seek(0)
     lines = [line.strip() for line in said.read().decode(errors="replace").splitlines()]
     told = [line for line in lines if re.search(r"Error|Exception|error:", line)] or [str(error).strip()]

@@ -87,6 +87,15 @@ def test_a_session_that_is_there_is_used_and_stays(spark: SparkSession) -> None:
     assert [row.id for row in spark.range(2).collect()] == [0, 1]
 
 
+def test_only_a_large_run_is_worth_compiling_for() -> None:
+    """Here the start of Java and of each query is most of the work for a small one."""
+    small, large = (session.settings("local[2]", rows) for rows in (session.SMALL, session.SMALL + 1))
+    assert small.items() >= session.INTERPRETED.items()
+    assert session.INTERPRETED.items() - large.items() == session.INTERPRETED.items()
+    assert [session.HURRIED in each["spark.driver.extraJavaOptions"] for each in (small, large)] == [True, False]
+    assert {**small, **large} == {**session.INTERPRETED, **large}
+
+
 def test_memory_is_bounded(spark: SparkSession) -> None:
     """Spark's heap has the size that we chose."""
     assert spark.conf.get("spark.driver.memory") == session.MEMORY
