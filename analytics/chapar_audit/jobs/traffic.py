@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as f
 
-from chapar_audit.jobs import interest
+from chapar_audit.jobs import chapar, interest
 from chapar_audit.verdict import Finding, Judgement, State
 
 if TYPE_CHECKING:
@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 JOB: Final = "traffic"
 WINDOW_US: Final = 1_000_000
 """In which traffic is added up over time."""
-MODELS: Final[Mapping[str, Callable[[Recorded], Judgement]]] = {"tree": interest.judge_tree}
+MODELS: Final[Mapping[str, Callable[[Recorded], Judgement]]] = {
+    "tree": interest.judge_tree,
+    "chapar": chapar.judge_chapar,
+}
 """By routing mode: what judges the traffic of a run."""
 
 
