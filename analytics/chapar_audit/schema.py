@@ -9,7 +9,7 @@ home, and ahead of time at the client, until the application asked for them. `bu
 
 In `air`, `kinds` and `kind_bytes` are the frames of a datagram of chapard's, one by one and without the headers around
 them, so that they compare with `frames`; `source` is whose datagram it is, which `sender` may only pass on: null where
-that is no node.
+that is no node. A receiver that heard it twice is named twice.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Witness(Protocol[Frame_contra]):
         """A node has received a frame."""
 
     def transmitted(self, sender: int, frame: Frame_contra, heard: tuple[int, ...], missed: tuple[int, ...], /) -> None:
-        """A frame was on the air: these will hear it, and these it was meant for as well."""
+        """A frame was on the air: these will hear it, who is named twice will twice, and these it was meant for too."""
 
     def overflowed(self, sender: int, frame: Frame_contra, missed: tuple[int, ...], /) -> None:
         """A frame found its sender's queue full, and was never on the air."""
@@ -148,6 +148,7 @@ class Radio(Generic[Frame]):
             heard.append(node)
             self._arrive(node, frame, delay, jitter)
             if self.duplicate and self._rng.random() < self.duplicate:
+                heard.append(node)
                 self._arrive(node, frame, delay, jitter)
         self._witness.transmitted(sender, frame, tuple(heard), tuple(missed))
         is_again = hop is not None and missed and sending.attempt < self._spec.mac_retries

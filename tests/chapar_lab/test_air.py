@@ -82,7 +82,7 @@ def test_nodes_hear_whom_they_are_told_to_and_as_often() -> None:
 
     found, aired = wired([1, 2, 3], work)
     assert found == [{2: 1, 3: 0}, {2: 0, 3: 2}]
-    assert aired == [(1, (2,), True), (1, (3,), False)]
+    assert aired == [(1, (2,), True), (1, (3, 3), False)]
 
 
 async def _obeyed(sockets: dict[int, socket.socket], sender: int, receiver: int) -> None:
