@@ -94,11 +94,12 @@ class Office:
         why = Why.NONE if self.is_stopping else appointment(self._station, saves_power=saves_power)
         if why is Why.NONE and not self.is_stopping and self._serves_itself(now):
             why = Why.ORPHAN
-        before = self.roles.role
+        role_before, why_before = self.roles.role, self.roles.why
         duty = self.roles.consider(why, now)
         self._station.is_broker = self.roles.role is Role.BROKER
-        if self.roles.role is not before:
+        if (self.roles.role, self.roles.why) != (role_before, why_before):
             self._outlet.emit(RoleRow(self.roles.role, self.roles.why))
+        if self.roles.role is not role_before:
             self._trickle.prompt(now)
         self._choose_broker(now)
         self._duty(duty, now)
