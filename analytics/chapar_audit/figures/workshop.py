@@ -89,6 +89,7 @@ class Workshop:
         self._at_a_time = at_a_time or len(os.sched_getaffinity(0))
         self._spark = spark
         self._is_ours = spark is None
+        self._opened: dict[Path, recorded.Recorded] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -117,10 +118,12 @@ class Workshop:
 
     def recorded(self, run: Run) -> recorded.Recorded:
         """What was recorded, for the jobs of the audit. Raises WorkshopError."""
-        try:
-            return recorded.load(self.spark, run.folder)
-        except recorded.RecordedError as error:
-            raise WorkshopError(str(error)) from None
+        if run.folder not in self._opened:
+            try:
+                self._opened[run.folder] = recorded.load(self.spark, run.folder)
+            except recorded.RecordedError as error:
+                raise WorkshopError(str(error)) from None
+        return self._opened[run.folder]
 
     @property
     def spark(self) -> SparkSession:
