@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from chapar_audit.models.conditions import above_zero, at_least, period, require
-from chapar_audit.models.integration import integral, solution
+from chapar_audit.models.integration import in_steps, integral, solution
 from chapar_audit.models.tree import from_usage, uniform_m_ary_usage, widths
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+PRINTED_STEP: Final = math.pi / 20
+"""Of the integration for figure 2.7: waves of a = 20, 40, … are at the same phases at all steps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +89,14 @@ def identity(grove: Grove, wave: Wave, end: float) -> float:
 
 
 def printed_identity(grove: Grove, wave: Wave, end: float) -> float:
-    """The same with the toggle rate as printed; figure 2.7 shows it."""
+    """The same with the toggle rate as printed."""
     return _identity(grove, wave, end, wave.printed_toggles)
+
+
+def printed_steps(grove: Grove, wave: Wave, end: float) -> float:
+    """The same in steps of π/20 besides; figure 2.7 shows it."""
+    above_zero("T", end)
+    return in_steps(lambda t: _rate(grove, wave, wave.printed_toggles, t), end, PRINTED_STEP)
 
 
 def flooding(grove: Grove, end: float) -> float:
@@ -99,7 +108,11 @@ def _identity(grove: Grove, wave: Wave, end: float, toggles: Callable[[float], f
     above_zero("T", end)
     # The load follows changes within 1/mu, and p0 to the power of all end-brokers is sharper than the load.
     shortest = min(end, 1 / wave.mu, math.pi / wave.a if wave.a else end)
-    return integral(lambda t: grove.identity(math.exp(-wave.rho(t)), toggles(t)), end, shortest)
+    return integral(lambda t: _rate(grove, wave, toggles, t), end, shortest)
+
+
+def _rate(grove: Grove, wave: Wave, toggles: Callable[[float], float], t: float) -> float:
+    return grove.identity(math.exp(-wave.rho(t)), toggles(t))
 
 
 def finite_active(wave: Wave, end: float, steps: int = 1000) -> list[float]:

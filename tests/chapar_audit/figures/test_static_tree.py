@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import shlex
-from typing import TYPE_CHECKING, Any, cast
+from functools import partial
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,34 +12,24 @@ from chapar_audit.figures.figure import Effort
 from chapar_audit.figures.static_tree import CASES, K, M, traffic
 from chapar_audit.models import static
 from chapar_audit.verdict import State, state_of
+from fake_workshop import FakeWorkshop
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from chapar_audit.figures.workshop import Workshop
+    from collections.abc import Mapping
 
 
-class Measuring:
-    """A workshop that measures what the model says, and some messages more."""
-
-    def __init__(self, more: float = 0.0) -> None:
-        self.more = more
-
-    def traffic(self, options: Sequence[str]) -> list[dict[str, Any]]:
-        return [{"total": self.total(shlex.split(each)), "deviation": 0.0} for each in options]
-
-    def total(self, words: list[str]) -> float:
-        if "flooding" in words:
-            return float(static.flooding(M, K))
-        place, count = words[words.index("--place") + 1], int(words[words.index("--static") + 1])
-        (cost,) = (case.cost for case in CASES if case.place == place)
-        return cost(M, K, count) + self.more
+def answer(given: Mapping[str, str], more: float = 0.0) -> float:
+    """What the model says, and some messages more where subscriptions are sent."""
+    if "algorithm" in given:
+        return float(static.flooding(M, K))
+    (cost,) = (case.cost for case in CASES if case.place == given["place"])
+    return cost(M, K, int(given["static"])) + more
 
 
 @pytest.mark.parametrize("effort", Effort)
 def test_break_evens_are_read_off_the_measured_points(effort: Effort) -> None:
     """12.75, 9.727 and 8.25 subscribers; with all points, each of the 27 numbers of subscribers is compared."""
-    drawn = traffic(cast("Workshop", Measuring()), effort)
+    drawn = traffic(FakeWorkshop(answer).workshop, effort)
     assert state_of(drawn.findings) is State.HOLDS
     evens = [each.measured for each in drawn.findings if "break-even" in each.subject]
     assert evens == [pytest.approx(even, abs=1e-3) for even in (12.75, 9.727, 8.25)]
@@ -49,7 +39,7 @@ def test_break_evens_are_read_off_the_measured_points(effort: Effort) -> None:
 
 def test_one_message_too_many_deviates() -> None:
     """Where chance has no part, each message counts."""
-    drawn = traffic(cast("Workshop", Measuring(1)), Effort.QUICK)
+    drawn = traffic(FakeWorkshop(partial(answer, more=1)).workshop, Effort.QUICK)
     wrong = [each.subject for each in drawn.findings if each.state is State.DEVIATES]
     assert "worst case, 8 subscribers" in wrong
     assert "homogeneous, break-even" in wrong

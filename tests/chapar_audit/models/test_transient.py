@@ -39,6 +39,15 @@ def test_over_whole_periods_printed_and_right_toggles_are_as_many() -> None:
     assert integral(wave.printed_toggles, 1, 0.1) != pytest.approx(right, rel=0.01)
 
 
+def test_steps_of_pi_20_alias() -> None:
+    """They see a slow wave as it is; of waves with a = 20 and 40 they see the same phases again and again."""
+    grove = Grove(3, 5, 1, 1)
+    for a, off in ((1, 0.0), (19, 0.0), (20, 0.032), (40, 0.095)):
+        wave = Wave(a, 5, 5, 5)
+        right = transient.printed_identity(grove, wave, 25)
+        assert transient.printed_steps(grove, wave, 25) / right - 1 == pytest.approx(off, abs=0.01)
+
+
 def test_toggles_change_p0_as_they_should() -> None:
     """dp0/dt is the rate of turning idle less that of turning active."""
     wave, t, step = Wave(1, 5, 5, 5, rho0=1), 0.7, 1e-6
