@@ -22,6 +22,7 @@ LONGEST: Final = 300.0
 NAMED: Final = {
     "000": ("2.4", "3.3", "3.4", "3.5", "3.6"),
     "002": ("3.13", "3.14", "3.16", "3.17", "3.18", "3.19"),
+    "004": ("7", "9", "11", "12"),
 }
 """By document, what people ask for."""
 LOADS: Final = ("src", "srcset", "data", "action", "poster", "background", "ping", "formaction")

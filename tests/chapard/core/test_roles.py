@@ -76,11 +76,13 @@ def test_the_rules_appoint_exactly_these_brokers(name: str) -> None:
 @pytest.mark.parametrize("knows_mprs", [True, False])
 @pytest.mark.parametrize("name", APPOINTED)
 def test_a_network_comes_to_have_exactly_these_brokers(name: str, knows_mprs: bool) -> None:  # noqa: FBT001 - parameter
-    """Whether routing knows MPRs or nodes select relays from beacons, the same nodes end up as brokers."""
+    """Whether routing knows MPRs or nodes select relays from beacons, the same nodes end up as brokers, and say why."""
     links, expected = APPOINTED[name]
     network = FakeNetwork(links, nodes=[0], knows_mprs=knows_mprs)
     network.run(15)
     assert {i: network.nodes[i].why for i in network.brokers} == expected
+    said = {node: row for _, node, row in network.role_rows}
+    assert {node: row.reason for node, row in said.items() if row.role == Role.BROKER} == expected
 
 
 @pytest.mark.parametrize("seed", range(5))
