@@ -8,7 +8,7 @@ from pyspark import StorageLevel
 from pyspark.sql import functions as f
 from pyspark.sql import types as sql
 
-from chapar_audit.jobs import multicast
+from chapar_audit.jobs import memory, multicast, pace, repeats
 from chapar_audit.jobs.calm import Calm
 from chapar_audit.jobs.journeys import journey_of, journeys
 from chapar_audit.jobs.multicast import Alike
@@ -50,6 +50,13 @@ def judge_chapar(recorded: Recorded) -> Judgement:
     gone = removed(recorded, "frames")
     went = journeys(recorded, _us(protocol["serve_retry"])).persist(StorageLevel.DISK_ONLY)
     findings, table = _multicast(recorded, went.where(~f.col("is_kept")), _us(protocol["retry_max"]), gone)
+    findings += memory.served_rows(went.where("is_kept"), protocol["serve_retry"], gone)
+    findings += memory.flood_rows(recorded, gone)
+    findings += memory.lease_rows(recorded, protocol["subscription_lease"])
+    findings += pace.rows(recorded, protocol, gone)
+    findings += repeats.rows(recorded, gone)
+    if not findings:
+        findings = [Finding(JOB, "events and floods", State.OPEN, reason="no daemon transmitted anything")]
     return Judgement(findings, {"event_cost": table})
 
 

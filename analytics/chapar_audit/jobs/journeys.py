@@ -28,7 +28,7 @@ class Sent(NamedTuple):
     publishes: int
     """Of the whole ones, those that brought the event from its publisher's home to its broker, and say so."""
     hasty: int = 0
-    """Those that followed the one before sooner than a daemon serves an event again."""
+    """The others, if they followed the one before sooner than a broker serves an event again."""
 
 
 class Journey(NamedTuple):
@@ -86,8 +86,8 @@ def journeys(recorded: Recorded, again_us: int) -> DataFrame:
 def _sent(frames: DataFrame, again_us: int) -> DataFrame:
     """By event: who handed it to whom. What goes to all in range at once is no part of it, nor its copies in memory."""
     is_first, is_piece = f.col("retry") == 0, f.col("kind") == "fragment"
-    first_us = f.when(is_first, f.col("ts_us"))
-    hasty = f.col("whole") - 1 - f.floor(f.col("spread_us") / again_us)
+    first_us = f.when(is_first & (f.col("kind") != "publish"), f.col("ts_us"))
+    hasty = f.col("whole") - f.col("publishes") - 1 - f.floor(f.col("spread_us") / again_us)
 
     def count(condition: Column) -> Column:
         return f.count(f.when(is_first & condition, 1)).cast("int")
