@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 MOST_BROKERS: Final = 20_000
 MOST_SUBSCRIBERS: Final = 500
 """On average, at one broker, if there may be any number. More does not differ from always somebody."""
+MOST_LOCALITY: Final = 1e9
+"""Beyond, nobody who is far away ever subscribes."""
 MOST_CLIENTS: Final = 1_000
 """On a multicast network, where each may subscribe to each."""
 BATTALION, MULTICAST = "battalion", "multicast"
@@ -187,6 +189,8 @@ def _network(args: Namespace) -> Network:
             raise UsageError(f"--{name} goes with --multicast; the publisher of a tree is always active")
     if args.locality is not None and not args.battalion:
         raise UsageError("--locality goes with --battalion")
+    if args.locality is not None and not 1 <= args.locality <= MOST_LOCALITY:
+        raise UsageError(f"--locality {args.locality:g}: must be from 1 to {MOST_LOCALITY:g}")
     if args.tree is not None:
         shape = m_ary(*args.tree)
         return _tree(args, "tree-{}-{}".format(*args.tree), shape, 0, dict.fromkeys(shape.leaves, args.population))

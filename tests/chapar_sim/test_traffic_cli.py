@@ -88,7 +88,7 @@ def test_local_interest_in_the_battalion(capsys: pytest.CaptureFixture[str]) -> 
 def test_clients_of_one_multicast_network(capsys: pytest.CaptureFixture[str]) -> None:
     """Three routers, four clients each: flooding notifications costs 8, subscriptions 6.64, of which 4.49 toggles."""
     rates = ("--lam", "1/60", "--mu", "1", "--omega", "1", "--gamma", "1/30", "--nu", "1/60", "--r", "2")
-    run = ("--multicast", "3,4", *rates, "--duration", "500", "--runs", "4")
+    run = ("--multicast", "3,4", *rates, "--duration", "300", "--runs", "4")
     figures = measured(capsys, *run)
     assert figures["total"] == pytest.approx(6.635, rel=0.05)
     assert figures["subscriptions"] + figures["unsubscriptions"] == pytest.approx(4.494, rel=0.05)
@@ -116,6 +116,7 @@ def test_figures_as_text(capsys: pytest.CaptureFixture[str]) -> None:
         (["--tree", "2,4", *RATES, "--gamma", "1"], "--gamma goes with --multicast"),
         (["--tree", "2,4", *RATES, "--locality", "10"], "goes with --battalion"),
         (["--battalion", "--psi", "20", *RATES[2:], "--locality", "10"], "goes with --lam"),
+        (["--battalion", *RATES, "--locality", "1e200"], "from 1 to 1e+09"),
         (["--multicast", "3,4", *RATES], "--gamma, --nu missing"),
         (["--multicast", "3,4", *RATES, "--psi", "1"], "--psi has no meaning"),
         (["--multicast", "3,4", *RATES, "--gamma", "0", "--nu", "1"], "nobody would ever publish"),
