@@ -33,9 +33,10 @@ def test_routes_lead_over_neighbours_and_theirs_to_what_is_advertised() -> None:
 
 
 def test_nobody_is_reached_over_a_neighbour_that_never_relays() -> None:
-    """10, step 3."""
+    """10, step 3; whatever it names in HELLOs and TCs."""
     hood, topology = tables({2: {3: 1.0}})
     hood.declared(2, 0)
+    topology.tc_received(2, 1, {4: 1.0}, 15.0)
     assert calculate(US, {2: link(2)}, hood, topology, by_quality=False).keys() == {2}
 
 
