@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from chapar_audit.jobs import delivery, timeliness, traffic, truth
 from chapar_audit.jobs import input as recording
-from chapar_audit.jobs import timeliness, traffic, truth
 from chapar_audit.verdict import Finding, Judgement, State
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 JOBS: Final[Mapping[str, Callable[[Recorded], Judgement]]] = {
     "input": recording.judge,
     "truth": truth.judge,
+    "delivery": delivery.judge,
     "traffic": traffic.judge,
     "timeliness": timeliness.judge,
 }

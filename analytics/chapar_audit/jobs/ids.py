@@ -21,6 +21,11 @@ def element(text: str) -> bytes:
     return int(mmh3.hash(text.encode(), signed=False) or 1).to_bytes(ELEMENT, "big")
 
 
+def sender(node: int) -> bytes:
+    """What a filter asks for that wants the events of this node."""
+    return (mmh3.hash(node.to_bytes(2, "big"), signed=False) or 1).to_bytes(ELEMENT, "big")
+
+
 def is_plain(filter_id: bytes) -> bool:
     """Whether it asks for a subject at most."""
     return not any(filter_id[ELEMENT:])
