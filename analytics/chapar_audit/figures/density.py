@@ -115,8 +115,8 @@ def traffic(workshop: Workshop, effort: Effort) -> Drawing:
     drawing.legend(axes)
     caption = (
         f"{_setting(plan)} All that was on the air, headers included: OLSR (solid), and the report's event system, "
-        "subscriptions and memorised events (dotted, near the axis). Where all hear each other, OLSR is its HELLOs, "
-        "and grows with its TCs as relays are needed."
+        "subscriptions and memorised events (dotted). Where all hear each other, OLSR is its HELLOs alone; as the area "
+        "grows, these become shorter, and the TCs of those who relay or are relayed for are added."
     )
     return Drawing(drawn, caption, findings)
 

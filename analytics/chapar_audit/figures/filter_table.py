@@ -72,7 +72,7 @@ def steps(workshop: Workshop, effort: Effort) -> Drawing:
     counts = _counts(effort, 200)
     asked = [(filters, elements) for elements in STEPS_OF for filters in counts]
     found = workshop.asked([f"matching --filters {filters} --elements {elements}" for filters, elements in asked])
-    drawn, axes = drawing.plane("filters F", "steps of a lookup")
+    drawn, axes = drawing.plane("filters F", "steps of a lookup", height=5.4)
     axes.set_yscale("log")
     findings = []
     for place, elements in enumerate(STEPS_OF):
