@@ -112,6 +112,8 @@ class ClientSpec:
     subscribe: tuple[SubscribeSpec, ...] = ()
     presence: PresenceSpec = PresenceSpec()
     service: ServiceSpec = ServiceSpec()
+    relay: str | None = None
+    """The subject under which they publish what they have taken, once more."""
 
 
 def read_client(table: Table, nodes: frozenset[int], hosts: frozenset[int]) -> ClientSpec:
@@ -125,6 +127,7 @@ def read_client(table: Table, nodes: frozenset[int], hosts: frozenset[int]) -> C
         subscribe=tuple(_subscribe(each) for each in table.tables("subscribe")),
         presence=_presence(table.table("presence")),
         service=_service(table.table("service")) if table.has("service") else ServiceSpec(),
+        relay=table.optional_text("relay"),
     )
     if not spec.name:
         table.fail("name", "is empty; give the clients a name")
@@ -132,8 +135,15 @@ def read_client(table: Table, nodes: frozenset[int], hosts: frozenset[int]) -> C
         table.fail("", 'say where the clients live: one of node = 3, nodes = [1, 2] or "all", random = 5')
     if spec.service.mean and len(spec.subscribe) > 1:
         table.fail("service", "a client that takes time over each event has one subscription; write more clients")
+    if spec.relay and any(each.filter.matches(relayed(spec.relay, b"")) for each in spec.subscribe):
+        table.fail("relay", f"{spec.relay!r} is what these clients are subscribed to: they would never come to an end")
     table.finish()
     return spec
+
+
+def relayed(subject: str, payload: bytes) -> Event:
+    """What a client with `relay` publishes of an event that it has taken."""
+    return Event(subject=subject, payload=payload)
 
 
 def _homes(table: Table, nodes: frozenset[int], hosts: frozenset[int]) -> tuple[int, ...]:

@@ -45,18 +45,19 @@ class Service:
         if self._is_on:
             self._work(self._due if waited else self._clock.now)
 
-    def go_on(self) -> None:
+    def go_on(self, since: float | None = None) -> None:
+        """It is ON since then, when it was due, or from now on."""
         if not self._is_on:
             self._is_on = True
-            self._due = self._clock.now
+            self._due = self._clock.now if since is None else since
             if self._done is not None:
                 self._work(self._due)
 
-    def go_off(self) -> None:
+    def go_off(self, since: float | None = None) -> None:
         if self._is_on:
             self._is_on = False
             self._turn += 1
-            self._left = max(0.0, self._due - self._clock.now)
+            self._left = max(0.0, self._due - (self._clock.now if since is None else since))
 
     def _work(self, since: float) -> None:
         self._due = since + self._left

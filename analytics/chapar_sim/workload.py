@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeVar
 
 from chapar.event import later, peek_id
 from chapar.session import Arrival, ClientSession, Deliver, Opened, Receipt, Refused
-from chapar_sim.clientspec import Between, OneOf
+from chapar_sim.clientspec import Between, OneOf, relayed
 from chapar_sim.service import Service
 from chapar_sim.trace import Accepted, Delivered, Handed, Interest, Presence
 
@@ -72,8 +72,12 @@ class Client:
         trace: Trace,
         daemon: Home,
         service: Service | None = None,
+        relay: str | None = None,
     ) -> None:
-        """With a `service`, it asks for one event at a time, and has it when that is over."""
+        """With a `service`, it asks for one event at a time, and has it when that is over.
+
+        With a `relay`, it publishes what it has under that subject.
+        """
         self.name = name
         self.home = home
         self._ping_every = keep_alive / PINGS_PER_KEEP_ALIVE
@@ -87,6 +91,7 @@ class Client:
         self._filters: dict[int, Filter] = {}
         self._handed: set[tuple[int, int]] = set()
         self._service = service
+        self._relay = relay
         self._arrived: deque[Arrival] = deque()
         """What has come and was not asked for yet."""
         self._life = (0, 0)
@@ -174,6 +179,8 @@ class Client:
     def _deliver(self, event: Event) -> None:
         assert event.id is not None, "the network delivers events that a home has stamped"
         self._trace.delivered.append(Delivered(self._clock.now, self.name, self.home, event.id))
+        if self._relay:
+            self.publish(relayed(self._relay, event.payload))
 
     def _ask_for_next(self, *, waited: bool) -> None:
         """Take the next event in hand, if there is one and nothing else is in hand."""
@@ -257,10 +264,10 @@ def build(
     scenario: Scenario, seed: int, keep_alive: float, clock: Clock, trace: Trace, daemon: Home
 ) -> dict[str, Client]:
     """All clients of a scenario by name, with everything they will do scheduled."""
-    services = services_of(scenario, seed, clock)
+    services, relays = services_of(scenario, seed, clock), relays_of(scenario, seed)
 
     def make(name: str, home: int) -> Client:
-        return Client(name, home, keep_alive, clock, trace, daemon, services.get(name))
+        return Client(name, home, keep_alive, clock, trace, daemon, services.get(name), relays[name])
 
     return enact(scenario, seed, clock, make)
 
@@ -310,6 +317,11 @@ def services_of(scenario: Scenario, seed: int, clock: Schedule) -> dict[str, Ser
     """Of the clients that take time over events, how they do so."""
     takers = [role for role in cast_of(scenario, seed) if role.spec.service.mean]
     return {role.name: Service(role.spec.service, f"{seed}/client/{role.name}/service", clock) for role in takers}
+
+
+def relays_of(scenario: Scenario, seed: int) -> dict[str, str | None]:
+    """Under which subject each client publishes what it has taken."""
+    return {role.name: role.spec.relay for role in cast_of(scenario, seed)}
 
 
 def _homes(spec: ClientSpec, hosts: list[int], seed: int) -> list[int]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import chapar
 from chapar.errors import ChaparError, NoDaemonError
 from chapar_lab.rows import Dropped
+from chapar_sim.clientspec import relayed
 from chapar_sim.trace import Accepted, Delivered, Interest, Presence
 
 if TYPE_CHECKING:
@@ -74,8 +75,12 @@ class Actor:
         *,
         keep: bool,
         service: Service | None = None,
+        relay: str | None = None,
     ) -> None:
-        """With `keep`, subscriptions stand while the client is OFF; with a `service`, each event takes its time."""
+        """With `keep`, subscriptions stand while the client is OFF; with a `service`, each event takes its time.
+
+        With a `relay`, what it has taken is published under that subject.
+        """
         self.home = home
         self._name = name
         self._address = address
@@ -84,6 +89,7 @@ class Actor:
         self._tasks = tasks
         self._keep = keep
         self._service = service
+        self._relay = relay
         self._is_free = asyncio.Event()
         """Nothing is being served."""
         self._is_free.set()
@@ -115,11 +121,11 @@ class Actor:
 
     def go_on(self) -> None:
         self._wants_on = True
-        self._steps.put_nowait(self._go_on)
+        self._steps.put_nowait(partial(self._go_on, self._clock.now))
 
     def go_off(self) -> None:
         self._wants_on = False
-        self._steps.put_nowait(self._go_off)
+        self._steps.put_nowait(partial(self._go_off, self._clock.now))
 
     def publish(self, event: Event) -> None:
         self._steps.put_nowait(partial(self._publish, self._clock.now, event))
@@ -136,7 +142,7 @@ class Actor:
         while (step := await self._steps.get()) is not None:
             await step()
 
-    async def _go_on(self) -> None:
+    async def _go_on(self, due: float) -> None:
         while self._client is None and self._wants_on:
             client = chapar.connect(self._address, client_id=self._name, timeout=CONNECT_PATIENCE)
             try:
@@ -145,19 +151,19 @@ class Actor:
                 continue
             self._client = client
             if self._service is not None:
-                self._service.go_on()
+                self._service.go_on(due)
             for number, filter_ in self._filters.items():
                 await self._enter(number, filter_)
             waiting, self._unpublished = self._unpublished, []
             for t, event in waiting:
                 await self._publish(t, event)
 
-    async def _go_off(self) -> None:
+    async def _go_off(self, due: float) -> None:
         client, self._client = self._client, None
         if client is not None:
             self._present(on=False)
             if self._service is not None:
-                self._service.go_off()
+                self._service.go_off(due)
             try:
                 await client.close()
             except ChaparError as error:
@@ -213,12 +219,16 @@ class Actor:
             self._drop(error)
 
     async def _serve(self, service: Service, number: int, subscription: Subscription) -> None:
-        """Ask for an event when nothing is being served: not even what was when this client was last ON."""
+        """Ask for an event when nothing is being served: not even what was when this client was last ON.
+
+        What comes first, and not alone, has waited for this client to be ON: to connect took it some time.
+        """
         await self._is_free.wait()
-        waited = len(subscription) > 0
+        waited, is_first = len(subscription) > 0, True
         async for event in subscription:
             self._is_free.clear()
-            service.begin(self._is_free.set, waited=waited)
+            service.begin(self._is_free.set, waited=waited or (is_first and len(subscription) > 0))
+            is_first = False
             await self._is_free.wait()
             if self._is_over:  # in the middle of it
                 return
@@ -231,6 +241,8 @@ class Actor:
         subscriptions = self._got.setdefault(event.id, set())
         if not subscriptions or number in subscriptions:
             self._tell(Delivered(self._clock.now, self._name, self.home, event.id, number))
+            if self._relay and not subscriptions:
+                self.publish(relayed(self._relay, event.payload))
         subscriptions.add(number)
 
     def _drop(self, error: ChaparError) -> None:

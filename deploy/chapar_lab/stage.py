@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from chapar_lab.actor import LOOK_EVERY, Actor, WallClock
 from chapar_lab.rows import to_line
 from chapar_sim.scenario import ScenarioError, load
-from chapar_sim.workload import cast_of, enact, services_of
+from chapar_sim.workload import cast_of, enact, relays_of, services_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,11 +54,12 @@ async def _act(scenario: Scenario, node: int, seed: int) -> None:
         return
     clock = WallClock(float(start))
     sleeps = {role.name: bool(role.spec.presence.schedule or role.spec.presence.on) for role in cast_of(scenario, seed)}
-    services = services_of(scenario, seed, clock)
+    services, relays = services_of(scenario, seed, clock), relays_of(scenario, seed)
     async with asyncio.TaskGroup() as tasks:
 
         def make(name: str, home: int) -> Actor:
-            return Actor(name, home, None, clock, _tell, tasks, keep=sleeps[name], service=services.get(name))
+            keep, service, relay = sleeps[name], services.get(name), relays[name]
+            return Actor(name, home, None, clock, _tell, tasks, keep=keep, service=service, relay=relay)
 
         actors = enact(scenario, seed, clock, make, node=node)
         looking = tasks.create_task(_look(list(actors.values())))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from chapar.event import Event
 from chapar.filter import Filter
@@ -25,11 +25,11 @@ ASKS, ASKS_TOO = Filter.parse('subject = "a"'), Filter.parse('subject starts wit
 class Play:
     """One actor at one daemon, and what it told."""
 
-    def __init__(self, daemon: Daemon, tasks: asyncio.TaskGroup, *, name: str = "rover", keep: bool = False) -> None:
+    def __init__(self, daemon: Daemon, tasks: asyncio.TaskGroup, *, name: str = "rover", **more: Any) -> None:
         self.daemon = daemon
         self.rows: list[Row] = []
         self.news = asyncio.Event()
-        self.actor = Actor(name, 1, daemon.address, WallClock(), self._told, tasks, keep=keep)
+        self.actor = Actor(name, 1, daemon.address, WallClock(), self._told, tasks, **{"keep": False, **more})
 
     def _told(self, row: Row) -> None:
         self.rows.append(row)
@@ -50,12 +50,12 @@ class Play:
                 pass
 
 
-def play(folder: Path, script: Callable[[Play], Awaitable[None]], *, keep: bool = False, is_up: bool = True) -> Play:
+def play(folder: Path, script: Callable[[Play], Awaitable[None]], *, is_up: bool = True, **more: Any) -> Play:
     async def work() -> Play:
         with alone(folder, "log.level=warning") as daemon:
             await daemon.run()
             async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as tasks:
-                stage = Play(daemon, tasks, keep=keep)
+                stage = Play(daemon, tasks, **more)
                 await script(stage)
                 await stage.actor.end()
             assert not is_up or await daemon.stop() == 0
@@ -179,3 +179,17 @@ def test_a_clock_can_count_anew() -> None:
         return is_before, done
 
     assert asyncio.run(work()) == (True, [1, 2, 3])
+
+
+def test_a_relay_publishes_what_it_has_taken(tmp_path: Path) -> None:
+    """Once, under its own subject."""
+
+    async def script(stage: Play) -> None:
+        stage.actor.go_on()
+        stage.actor.subscribe(ASKS)
+        stage.actor.publish(Event(subject="a", payload=b"1"))
+        await stage.until(lambda: len(stage.of(Accepted)) == 2)
+
+    rows = play(tmp_path, script, relay="b").rows
+    events = [row.event for row in rows if isinstance(row, Accepted)]
+    assert [(event.subject, event.payload) for event in events] == [("a", b"1"), ("b", b"1")]

@@ -75,6 +75,17 @@ def test_a_late_clock_does_not_add_up() -> None:
     assert counter.done == [pytest.approx(4 * number + LATE) for number in range(1, 6)]
 
 
+def test_on_and_off_count_from_when_they_were_due() -> None:
+    """Whoever needed time to connect works through what has waited as if there had been none."""
+    clock = Clock()
+    counter = Counter(clock, 3)
+    clock.at(11, lambda: counter.service.go_on(10))
+    clock.at(17, lambda: counter.service.go_off(16))
+    clock.at(20, lambda: counter.service.go_on(20))
+    clock.run_until(100)
+    assert counter.done == [14, 22, 26]
+
+
 def test_times_are_exponential_and_follow_from_the_seed() -> None:
     """Their deviation is their mean."""
     clocks = Clock(), Clock()

@@ -6,8 +6,10 @@ from itertools import pairwise
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from chapar_sim.clock import Clock
-from chapar_sim.scenario import Scenario
+from chapar_sim.scenario import Scenario, ScenarioError
 from chapar_sim.workload import enact
 from chapar_sim.world import World
 from fake_core import FakeCore
@@ -74,6 +76,29 @@ def test_several_clients_of_one_kind_live_on_a_node() -> None:
     assert len(set(first_off.values())) == len(first_off) > 2
     alone = run(pub, {**sub, "nodes": [2]}, duration=20)
     assert {row.client for row in alone.delivered} == {"sub-1", "sub-2"}
+
+
+def test_a_relay_publishes_what_it_has_taken() -> None:
+    """Under its own subject, when it is done with it."""
+    relay = {
+        "name": "relay",
+        "node": 2,
+        "relay": "t",
+        "service": {"mean": 3, "law": "fixed"},
+        "subscribe": [{"subject": "s"}],
+    }
+    trace = run(publisher(at=[5], payload=7), relay, {"name": "end", "node": 3, "subscribe": [{"subject": "t"}]})
+    (first, second) = trace.accepted
+    assert (second.client, second.event.subject) == ("relay", "t")
+    assert second.t == pytest.approx(first.t + 3, abs=0.01)
+    assert second.event.payload == first.event.payload
+    assert [row.client for row in trace.delivered] == ["relay", "end"]
+
+
+def test_a_relay_to_itself_is_refused() -> None:
+    """It would never come to an end."""
+    with pytest.raises(ScenarioError, match=r"client\[0\]\.relay: 's' is what these clients are subscribed to"):
+        run({"name": "relay", "node": 2, "relay": "s", "subscribe": [{"subject": "s"}]})
 
 
 def test_subscriptions_begin_and_end() -> None:
