@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from chapar_audit.figures import battalion, density, filter_table, presence, static_tree, waiting, waves
+from chapar_audit.figures import battalion, density, end_to_end, filter_table, presence, static_tree, waiting, waves
 from chapar_audit.figures.figure import DOCUMENTS
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from chapar_audit.figures.figure import Figure
 
-MODULES: Final = (static_tree, waves, battalion, presence, filter_table, density, waiting)
+MODULES: Final = (static_tree, waves, battalion, presence, filter_table, density, waiting, end_to_end)
 """Each has `FIGURES`."""
 ALL: Final = "all"
 
