@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from chapar_audit.jobs import delivery, timeliness, traffic, truth
+from chapar_audit.jobs import breakeven, delivery, timeliness, traffic, truth
 from chapar_audit.jobs import input as recording
 from chapar_audit.verdict import Finding, Judgement, State
 
@@ -23,6 +23,7 @@ JOBS: Final[Mapping[str, Callable[[Recorded], Judgement]]] = {
     "delivery": delivery.judge,
     "traffic": traffic.judge,
     "timeliness": timeliness.judge,
+    "break-even": breakeven.judge,
 }
 """By the name that their findings carry, in the order in which they are shown."""
 FAILURES: Final = (Py4JJavaError, PySparkException)

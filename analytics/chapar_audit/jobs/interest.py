@@ -6,15 +6,15 @@ model in equilibrium, with λ, μ, ω and N estimated from the data.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as f
 from pyspark.sql import types as sql
 
 from chapar_audit.jobs import carried, counted, ids, populations, steady, wishes
-from chapar_audit.jobs.overlay import OverlayError, overlay_of
+from chapar_audit.jobs.clients import MOST_WISHES, delay_of, look, name_of
+from chapar_audit.jobs.overlay import OverlayError
 from chapar_audit.jobs.spoken import NOTIFICATION, batches, spoken
 from chapar_audit.verdict import Finding, Judgement, State
 
@@ -23,19 +23,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from chapar_audit.jobs.clients import Clients
     from chapar_audit.jobs.overlay import Overlay, Way
-    from chapar_audit.jobs.populations import Local
     from chapar_audit.jobs.spoken import Batches, Spoken
-    from chapar_audit.jobs.wishes import Span, Wanted
+    from chapar_audit.jobs.wishes import Span
     from chapar_audit.recorded import Recorded
 
 JOB: Final = "traffic"
-SETTLING_US: Final = 5_000_000
-"""After the last daemon has started: links of the tree begin, and say what is wanted."""
-DELAY_US: Final = 1_000_000
-"""For how long at most a change of interest travels through the tree, where there is a medium."""
-MOST_WISHES: Final = 5_000_000
-"""Changes of clients' interest that are looked at one by one."""
 EXACT: Final = frozenset({"flooding", "simple", "identity"})
 """Algorithms of which it is known, without the text of filters, what they tell."""
 WORDS: Final = {"subscribe": "subscriptions", "unsubscribe": "unsubscriptions", "refresh": "refreshes"}
@@ -52,92 +46,19 @@ RATES: Final = sql.StructType(
 )
 
 
-class Clients(NamedTuple):
-    """What clients did, as far as the models are concerned."""
-
-    changes: Mapping[bytes, Wanted]
-    """By filter."""
-    locals: Mapping[bytes, Mapping[int, Local]]
-    """By filter and broker."""
-    published: Mapping[tuple[int, str | None], int]
-    """Events within the span, by broker and subject."""
-    kept: int
-    """How many of them are memorised."""
-
-
 def judge_tree(recorded: Recorded) -> Judgement:
     """The traffic of a run in tree mode."""
     try:
-        overlay = overlay_of(recorded.settings)
+        overlay, span, clients = look(recorded)
     except OverlayError as error:
-        return Judgement([_open("traffic on the tree", f"{error}; the models need one tree and one way to route")])
-    span = _span(recorded, overlay)
-    if span is None:
-        why = f"the run is shorter than a refresh period of {overlay.period:g} s and the time to settle"
-        return Judgement([_open("traffic on the tree", why)])
+        return Judgement([_open("traffic on the tree", str(error))])
     heard = spoken(recorded.tables["interests"], recorded.tables["frames"], span)
-    changes = _changes(recorded.tables["interests"])
-    if changes is None:
-        return Judgement([_open("traffic on the tree", f"clients' interest changed more than {MOST_WISHES} times")])
-    clients = _clients(recorded, changes, span)
-    delay = _delay(recorded)
+    delay = delay_of(recorded)
     findings, expected = _interest_rows(recorded, overlay, span, heard, clients, delay)
     findings += _notification_rows(recorded, overlay, heard, clients, delay)
     is_right = all(each.state is not State.DEVIATES for each in findings)
     findings += _steady_rows(overlay, span, heard, clients, is_right=is_right)
     return Judgement(findings, {"interest_rates": _table(recorded, span, heard, expected)})
-
-
-# What is looked at
-
-
-def _span(recorded: Recorded, overlay: Overlay) -> Span | None:
-    """Whole refresh periods, from when the tree has settled."""
-    period = round(overlay.period * 1e6)
-    angle = (f.col("ts_us") % period) * (2 * math.pi / period)
-    is_refresh = (f.col("change") == "refresh") & (f.col("direction") == "tx")
-    interests = recorded.tables["interests"].agg(
-        f.max("ts_us").alias("last"),
-        f.avg(f.when(is_refresh, f.sin(angle))).alias("sine"),
-        f.avg(f.when(is_refresh, f.cos(angle))).alias("cosine"),
-    )
-    frames = recorded.tables["frames"].agg(f.max("ts_us").alias("last"))
-    runs = recorded.tables["runs"].groupBy("node").agg(f.min("ts_us").alias("began")).agg(f.max("began").alias("began"))
-    row, ended, began = interests.first(), frames.first(), runs.first()
-    assert row is not None
-    assert ended is not None
-    assert began is not None
-    last = max(row.last or 0, ended.last or 0)
-    phase = 0 if row.sine is None else round(math.atan2(row.sine, row.cosine) / (2 * math.pi) * period)
-    delay = _delay(recorded)
-    return wishes.periods(began.began + (SETTLING_US if delay else 0), last - delay, phase, period)
-
-
-def _delay(recorded: Recorded) -> int:
-    """Where brokers are joined directly, all that follows from a change happens at once."""
-    return 0 if recorded.world == "sim" and "air" in recorded.missing else DELAY_US
-
-
-def _changes(interests: DataFrame) -> dict[bytes, Wanted] | None:
-    """What clients wanted when; None if that is too much."""
-    rows = interests.where(f.col("client").isNotNull()).select("ts_us", "node", "client", "filter_id", "change")
-    found = rows.limit(MOST_WISHES + 1).collect()
-    if len(found) > MOST_WISHES:
-        return None
-    return wishes.wanted(
-        wishes.Wish(row.ts_us, row.node, row.client, bytes(row.filter_id), row.change == "subscribe") for row in found
-    )
-
-
-def _clients(recorded: Recorded, changes: Mapping[bytes, Wanted], span: Span) -> Clients:
-    inside = f.col("ts_us").between(span.begin, span.end - 1)
-    rows = recorded.tables["publishes"].where(inside).groupBy("node", "subject", "delivery").count().collect()
-    published: Counter[tuple[int, str | None]] = Counter()
-    for row in rows:
-        published[row.node, row.subject] += row["count"]
-    kept = sum(row["count"] for row in rows if row.delivery != "realtime")
-    locals_ = {filter_id: populations.estimated(each, span) for filter_id, each in changes.items()}
-    return Clients(changes, locals_, published, kept)
 
 
 # Message by message
@@ -255,8 +176,8 @@ def _steady_rows(overlay: Overlay, span: Span, heard: Spoken, clients: Clients, 
         if overlay.algorithm == "flooding":
             break
         evidence = _evidence(clients, filters, span, is_right=is_right)
-        refreshes, toggles = _expected(overlay, [clients.locals[each] for each in filters])
-        name = _name(filter_class, subjects)
+        refreshes, toggles = populations.interest_rates(overlay, [clients.locals[each] for each in filters])
+        name = name_of(filter_class, subjects)
         for what, changes, rate in (
             (f"refreshes for {name} ({REFRESHES})", ("refresh",), refreshes),
             (f"toggles for {name}", ("subscribe", "unsubscribe"), toggles),
@@ -289,22 +210,6 @@ def _steady_notifications(overlay: Overlay, span: Span, heard: Spoken, clients: 
     return steady.judged(what, measured, expected, evidence, cut.count)
 
 
-def _expected(overlay: Overlay, filters: Sequence[Mapping[int, Local]]) -> tuple[float, float]:
-    """Refreshes and toggles per second of some filters."""
-    refreshes = toggles = 0.0
-    for locals_ in filters:
-        if overlay.algorithm == "simple":
-            for way in overlay.told:
-                here = [each for broker, each in locals_.items() if broker in overlay.behind[way]]
-                refreshes += sum(each.active for each in here) / overlay.period
-                toggles += 2 * sum(each.arrivals for each in here)
-            continue
-        for use in populations.on_ways(overlay, locals_).values():
-            refreshes += use.used / overlay.period
-            toggles += use.toggles
-    return refreshes, toggles
-
-
 def _evidence(clients: Clients, filters: Sequence[bytes], span: Span, *, is_right: bool) -> steady.Evidence:
     changes = [clients.changes[each] for each in filters]
     return steady.evidence(changes, span, counted=is_right)
@@ -312,11 +217,6 @@ def _evidence(clients: Clients, filters: Sequence[bytes], span: Span, *, is_righ
 
 def _in_batches(heard: Spoken, keys: Sequence[tuple[bytes, str]], cut: Batches) -> list[int]:
     return [sum(heard.by_class[key][batch] for key in keys) for batch in range(cut.count)]
-
-
-def _name(filter_class: bytes, subjects: Mapping[bytes, str]) -> str:
-    about = subjects.get(filter_class[:4], f"subject {filter_class[:4].hex()}") if any(filter_class[:4]) else "anything"
-    return f"filters for {about}" + (f" of type {filter_class[4:].hex()}" if any(filter_class[4:]) else "")
 
 
 def _table(recorded: Recorded, span: Span, heard: Spoken, expected: Mapping[tuple[Way, str], int]) -> DataFrame:

@@ -17,7 +17,7 @@ WHAT_ALL_SHARE = ("algorithm", "refresh_period", "advertisements", "publisher_ro
 
 
 class OverlayError(Exception):
-    """The settings of a run do not make one tree; the message says what is wrong with them."""
+    """A run that the models of one tree do not cover; the message says why."""
 
 
 @dataclass(frozen=True)

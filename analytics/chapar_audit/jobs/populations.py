@@ -75,6 +75,22 @@ def on_ways(overlay: Overlay, locals_: Mapping[int, Local]) -> dict[Way, LinkUse
     return found
 
 
+def interest_rates(overlay: Overlay, filters: Iterable[Mapping[int, Local]]) -> tuple[float, float]:
+    """Refreshes and toggles per second of some filters."""
+    refreshes = toggles = 0.0
+    for locals_ in filters:
+        if overlay.algorithm == "simple":
+            for way in overlay.told:
+                here = [each for broker, each in locals_.items() if broker in overlay.behind[way]]
+                refreshes += sum(each.active for each in here) / overlay.period
+                toggles += 2 * sum(each.arrivals for each in here)
+            continue
+        for use in on_ways(overlay, locals_).values():
+            refreshes += use.used / overlay.period
+            toggles += use.toggles
+    return refreshes, toggles
+
+
 def together(filters: Iterable[Mapping[int, Local]]) -> dict[int, float]:
     """How likely it is, by broker, that nobody wants any of these filters."""
     idle: dict[int, float] = {}

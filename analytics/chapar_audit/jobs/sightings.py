@@ -48,14 +48,16 @@ def doubled(frames: DataFrame) -> DataFrame:
     return same.groupBy("node", "direction", "kind").agg(f.sum(f.col("count") - 1).alias("frames"))
 
 
+def ways(routes: DataFrame) -> DataFrame:
+    """When a node knew a route to a peer: node, peer, hops, from_us, until_us; null is for ever."""
+    by_time = Window.partitionBy("node", "destination").orderBy("ts_us")
+    spans = routes.select("*", f.lead("ts_us").over(by_time).alias("until_us")).where("next_hop is not null")
+    return spans.select("node", f.col("destination").alias("peer"), "hops", f.col("ts_us").alias("from_us"), "until_us")
+
+
 def unrouted(frames: DataFrame, routes: DataFrame) -> DataFrame:
     """What was sent to a node to which the sender knew no route then: by node and kind."""
-    way = ("node", "destination")
-    by_time = Window.partitionBy(*way).orderBy("ts_us")
-    spans = routes.select(*way, "ts_us", "next_hop", f.lead("ts_us").over(by_time).alias("until_us"))
-    known = spans.where("next_hop is not null").select(
-        f.col("node"), f.col("destination").alias("peer"), f.col("ts_us").alias("from_us"), "until_us"
-    )
+    known = ways(routes)
     during = (
         (frames.node == known.node)
         & (frames.peer == known.peer)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from chapar_audit.models.conditions import at_least, period, probability, require
 
-if TYPE_CHECKING:
-    from chapar_audit.models.population import Population
+
+class Demand(Protocol):
+    """Subscribers of a filter at the far end of a link: a Population, or what a tree makes of several."""
+
+    @property
+    def idle(self) -> float: ...
+    @property
+    def toggles(self) -> float: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +54,7 @@ class Covered(NamedTuple):
         return self.state_dependent + self.toggle
 
 
-def covered(g: Population, f: Population, what: Notifications, *, covered_is_withdrawn: bool = True) -> Covered:
+def covered(g: Demand, f: Demand, what: Notifications, *, covered_is_withdrawn: bool = True) -> Covered:
     """The traffic of the link with the subscribers of G and of F at its far end.
 
     When F goes while G is active, G is forwarded again: lam_F p_F0 (1 − p_G0), by the balance of F's toggles. Twice

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 WORLDS: Final = {"sim": "simulated radio", "lab": "real daemons, emulated radio", "field": "real daemons and radio"}
 ONE_MODE_ONLY: Final = {
     "traffic.event_cost": ("chapar", "events are costed one by one where they follow the mesh's own routes"),
-    "break-even.alternatives": ("tree", "other algorithms are an alternative on a tree of brokers"),
 }
 """Tables that runs of the other routing mode cannot have: mode, and why."""
 
