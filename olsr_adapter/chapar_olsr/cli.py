@@ -39,9 +39,9 @@ examples:
   chapar-olsrd -i wlan0 --port 6980 --no-routes
                                              without any privilege, in a network of its own
 
-All nodes of a network agree on --port and --link-quality. The tables neighbors, links, routes, mid, 2hop and version
-are served over HTTP as olsrd's jsoninfo plugin serves them. SIGTERM and SIGINT stop it, and take its routes out of
-the kernel.
+All nodes of a network agree on --port and --link-quality. The tables neighbors, links, routes, mid, 2hop, hna
+(networks behind others, to which it keeps no routes) and version are served over HTTP as olsrd's jsoninfo plugin
+serves them. SIGTERM and SIGINT stop it, and take its routes out of the kernel.
 
 exit codes: 0 stopped as asked, 1 could not start or go on, 2 wrong usage
 """

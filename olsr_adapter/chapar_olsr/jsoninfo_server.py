@@ -176,6 +176,7 @@ class AgentTables:
             "routes": self.routes,
             "mid": self.mid,
             "2hop": self.two_hop,
+            "hna": self.hna,
             "version": self.version,
         }
 
@@ -227,6 +228,17 @@ class AgentTables:
                 "aliases": [{"ipAddress": each} for each in aliases],
             }
             for main, aliases in by_main.items()
+        ]
+
+    def hna(self) -> list[dict[str, object]]:
+        return [
+            {
+                "gateway": self._text(each.gateway),
+                "destination": self._text(each.network),
+                "genmask": each.mask.bit_count(),
+                "validityTime": round(1000 * each.expires),
+            }
+            for each in self._agent.networks()
         ]
 
     def version(self) -> dict[str, object]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from chapar_olsr.agent.agent import LinkState
+from chapar_olsr.agent.agent import LinkState, NetworkState
 from chapar_olsr.faults import Faults
 from chapar_olsr.jsoninfo import ENDPOINTS, read_untrusted
 from chapar_olsr.jsoninfo_server import (
@@ -311,6 +311,9 @@ class FakeAgent:
         )
         return [good, good._replace(is_symmetric=False), good._replace(quality=1e-9)]
 
+    def networks(self) -> list[NetworkState]:
+        return [NetworkState(gateway=B, network=int(ip_address("192.0.2.0")), mask=0xFFFFFF00, expires=9.5)]
+
 
 def test_aliases_stand_with_their_main_address() -> None:
     """A node has one entry, however many addresses it has."""
@@ -318,6 +321,13 @@ def test_aliases_stand_with_their_main_address() -> None:
     aliases = [{"ipAddress": "10.66.0.4"}, {"ipAddress": "10.66.0.5"}]
     main = {"ipAddress": "10.66.0.3"}
     assert tables.mid() == [{"main": main, **main, "aliases": aliases}]
+
+
+def test_networks_behind_others_have_the_plugins_keys() -> None:
+    """Who leads there, and for how many milliseconds that is believed."""
+    tables = AgentTables(FakeAgent(), text=text, interface_name=str, version="1")  # type: ignore[arg-type]  # a fake
+    network = {"gateway": "10.66.0.2", "destination": "192.0.2.0", "genmask": 24, "validityTime": 9500}
+    assert tables.by_name()["hna"]() == [network]
 
 
 def test_a_links_cost_is_its_expected_transmissions() -> None:

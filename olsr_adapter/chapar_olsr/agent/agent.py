@@ -73,6 +73,16 @@ class LinkState(NamedTuple):
     """Seconds until it is forgotten if nothing more is heard."""
 
 
+class NetworkState(NamedTuple):
+    """A network behind another node (HNA)."""
+
+    gateway: int
+    network: int
+    mask: int
+    expires: float
+    """Seconds until it is forgotten if nothing more is heard."""
+
+
 class Agent:
     """An OLSR node on interfaces with these addresses, the first of which is its main address."""
 
@@ -218,9 +228,10 @@ class Agent:
         """Main address of each further address (MID)."""
         return self._topology.aliases()
 
-    def networks(self) -> list[tuple[int, int, int]]:
-        """Networks behind other nodes (HNA): gateway, network, mask. They are not routed to."""
-        return self._topology.networks()
+    def networks(self) -> list[NetworkState]:
+        """Networks behind other nodes. They are not routed to."""
+        now = self._now
+        return [NetworkState(*network, max(0.0, until - now)) for network, until in self._topology.networks()]
 
     # Reading
 

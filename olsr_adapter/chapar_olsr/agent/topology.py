@@ -86,8 +86,9 @@ class Topology:
         """Main address of each further address."""
         return dict(self._aliases.items())
 
-    def networks(self) -> list[Network]:
-        return sorted(self._networks)
+    def networks(self) -> list[tuple[Network, float]]:
+        """What is behind whom, and until when that is believed."""
+        return sorted((each, self._networks.until(each) or 0.0) for each in self._networks)
 
     def expire(self, now: float) -> None:
         over = self._advertised.expire(now)

@@ -23,7 +23,7 @@ from chapar_olsr.agent.messages import (
     Packet,
     Tc,
 )
-from chapar_olsr.agent.timecode import code_of
+from chapar_olsr.agent.timecode import code_of, seconds
 from chapar_olsr.faults import Fault
 from olsr_network import Network, chain
 
@@ -332,8 +332,9 @@ def test_networks_behind_others_are_shown_and_not_routed_to() -> None:
     """HNA is read-only."""
     alone = Alone()
     alone.befriend()
-    alone.hear(alone.message(Hna(((0, 0),))))
-    assert alone.agent.networks() == [(THEM, 0, 0)]
+    message = alone.message(Hna(((0, 0),)))
+    alone.hear(message)
+    assert alone.agent.networks() == [(THEM, 0, 0, seconds(message.validity))]
     assert set(alone.agent.routes()) == {THEM}
 
 

@@ -58,7 +58,7 @@ def test_what_is_not_renewed_is_forgotten() -> None:
     assert known.is_changed
     assert advertised(known) == {}
     assert known.main_of(70) == 70
-    assert known.networks() == [(7, 0, 0)]
+    assert known.networks() == [((7, 0, 0), 20.0)]
     known.expire(20.0)
     assert known.networks() == []
 
