@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from pyspark.sql import functions as f
 
 from chapar_audit.jobs import failures, fates, handed
-from chapar_audit.jobs.failures import CRASH_US, Nodes, Times, Unsaid
+from chapar_audit.jobs.failures import Times, Unsaid
 from chapar_audit.verdict import Finding, Judgement, State
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, Row
 
+    from chapar_audit.jobs.failures import Downs
     from chapar_audit.recorded import Recorded
 
 JOB: Final = "delivery"
@@ -31,6 +32,8 @@ NAMES: Final = {"realtime": "real-time", "lifetime": "lifetime", "persistent": "
 MICRO: Final = 1_000_000
 STOPPED_US: Final = 30 * MICRO
 """A daemon that is silent for so long before the end of a run has ended."""
+CRASH_US: Final = 30 * MICRO
+"""Where frames were not recorded: a daemon that is started again has crashed at most so long before."""
 CROSSING_US: Final = 8 * MICRO
 """Until an event has crossed a network that repairs it hop by hop."""
 MOST_NAMED: Final = 3
@@ -71,6 +74,9 @@ UNDECIDED: Final[Mapping[str, str]] = {
 """Reasons with which it is open whether the event is lost, and why."""
 
 
+_VAGUELY: Final = "of filters with conditions what was given or lost"
+
+
 class Reason(NamedTuple):
     """Deliveries of one class that failed for one reason."""
 
@@ -78,8 +84,6 @@ class Reason(NamedTuple):
     reason: str
     told_by: int | None
     """The node that recorded it."""
-    is_plain: bool
-    """Whether the client is known to have wanted the event."""
     failed: int
 
 
@@ -91,8 +95,10 @@ class Account(NamedTuple):
     wishes: DataFrame
     known: DataFrame
     times: Times
-    nodes: Nodes
+    downs: Downs
     hop_limit: int
+    is_vague: bool
+    """Some wish is by a filter with conditions: which events satisfy them is not recorded."""
 
 
 def judge(recorded: Recorded) -> Judgement:
@@ -125,27 +131,30 @@ def judge(recorded: Recorded) -> Judgement:
 
 
 def _account(recorded: Recorded) -> Account:
-    tables, span, nodes = recorded.tables, _span(recorded), _nodes(recorded)
+    tables, span, restarts = recorded.tables, _span(recorded), _restarts(recorded)
     wishes = fates.spells(tables["interests"]).cache()
     published = fates.events(tables["publishes"], *fates.elements(tables["publishes"]), span.end).cache()
-    given = fates.lives(tables["deliveries"], nodes.restarts)
+    given = fates.lives(tables["deliveries"], restarts)
     known = fates.fates(fates.wanted(published, wishes, span), given, published).cache()
     hop_limit = round(_protocol(recorded, "hop_limit"))
-    return Account(recorded, published, wishes, known, _times(recorded, span), nodes, hop_limit)
+    is_vague = bool(wishes.where("not is_plain").take(1))
+    return Account(
+        recorded, published, wishes, known, _times(recorded, span), _downs(recorded, restarts), hop_limit, is_vague
+    )
 
 
 def _lacking(account: Account, totals: Sequence[Row]) -> DataFrame:
     """What was wanted and not given, and why."""
     tables = account.recorded.tables
     losses, found = tables["losses"], failures.unmet(account.known)
-    is_vague = bool(losses.take(1) and account.wishes.where("not is_plain").take(1))
+    is_vague = account.is_vague and bool(losses.take(1))
     if not is_vague and not any(row.unmet for row in totals):
         return losses.sparkSession.createDataFrame([], failures.LACKING)
     if is_vague:
         found = found.unionByName(failures.perhaps(account.known, losses, account.published, account.wishes))
     told = failures.recorded(found, losses)
     away = failures.absences(tables["sessions"])
-    return failures.explained(told, _met(account.recorded), away, account.nodes, account.times).cache()
+    return failures.explained(told, _met(account.recorded), away, account.downs, account.times).cache()
 
 
 # What is known of the run
@@ -173,16 +182,32 @@ def _times(recorded: Recorded, span: fates.Span) -> Times:
     }
     settling = second["refresh_period"] + 2 * second["beacon_min"] + second["orphan_patience"]
     serving = settling + second["order_patience"] + 2 * second["serve_retry"]
-    return Times(span.end, round(settling * MICRO), CROSSING_US, round(serving * MICRO))
+    times = (span.end, settling * MICRO, CROSSING_US, serving * MICRO, second["refresh_period"] * MICRO)
+    return Times(*map(round, times))
 
 
-def _nodes(recorded: Recorded) -> Nodes:
+def _restarts(recorded: Recorded) -> dict[int, list[int]]:
+    """When daemons were started again."""
     began: dict[int, list[int]] = {}
     for start in recorded.starts:
         began.setdefault(start.node, []).append(start.ts_us)
+    return {node: sorted(times)[1:] for node, times in began.items() if len(times) > 1}
+
+
+def _downs(recorded: Recorded, restarts: Mapping[int, Sequence[int]]) -> Downs:
+    """When daemons were not up, as far as frames tell."""
     end = max((last for _, last in recorded.spans.values()), default=0)
-    stops = {node: last for node, (_, last) in recorded.spans.items() if last < end - STOPPED_US}
-    return Nodes({node: sorted(times)[1:] for node, times in began.items() if len(times) > 1}, stops)
+    found = {
+        node: [(last, fates.FOR_EVER)] for node, (_, last) in recorded.spans.items() if last < end - STOPPED_US
+    }  # fmt: skip
+    last_us: dict[tuple[int, int], int] = {}
+    if restarts:
+        rows = failures.signs(recorded.tables["frames"], restarts).collect()
+        last_us = {(row.node, row.life): row.last_us for row in rows}
+    for node, times in restarts.items():
+        spans = [(last_us.get((node, life), time - CRASH_US), time) for life, time in enumerate(times)]
+        found[node] = [*spans, *found.get(node, ())]
+    return found
 
 
 def _met(recorded: Recorded) -> DataFrame | None:
@@ -192,7 +217,7 @@ def _met(recorded: Recorded) -> DataFrame | None:
 
 
 def _reasons(found: DataFrame) -> list[Reason]:
-    rows = found.groupBy("delivery", "reason", "told_by", "is_plain").agg(f.count("*").alias("failed")).collect()
+    rows = found.groupBy("delivery", "reason", "told_by").agg(f.count("*").alias("failed")).collect()
     return [Reason(*(row[name] for name in Reason._fields)) for row in rows]
 
 
@@ -210,9 +235,8 @@ def _ratios(account: Account, totals: Sequence[Row], reasons: Sequence[Reason], 
             continue
         lacking = [each for each in reasons if each.delivery == delivery]
         vanished = sum(each.failed for each in lacking if each.reason == Unsaid.VANISHED)
-        unsure = sum(each.failed for each in lacking if not each.is_plain)
         wanted = delivered.get(delivery, 0) + sum(each.failed for each in lacking)
-        tolerance = "all, or a reason for each" + (f"; {unsure} perhaps not wanted" if unsure else "")
+        tolerance = "all, or a reason for each" + (f"; {_VAGUELY}" if account.is_vague else "")
         state, reason = _vanished(vanished, came, account.recorded) if vanished else (State.HOLDS, "")
         subject = f"{counts[delivery].events} {name} events come to those who want them"
         yield Finding(JOB, subject, state, delivered.get(delivery, 0), wanted, "deliveries", tolerance, reason)
@@ -244,9 +268,9 @@ def _once(account: Account, extra: int) -> Finding:
 
 def _order(account: Account) -> Finding:
     subject = "events come in their publisher's order, class by class"
-    restarts, patience = account.nodes.restarts, _protocol(account.recorded, "order_patience")
-    crashes = {node: [(each - CRASH_US, each) for each in times] for node, times in restarts.items()}
-    overtaken = handed.overtaken(account.known, round(patience * MICRO), crashes)
+    patience = round(_protocol(account.recorded, "order_patience") * MICRO)
+    near = {node: [(first - CROSSING_US, last) for first, last in each] for node, each in account.downs.items()}
+    overtaken = handed.overtaken(account.known, patience, near)
     rows: Sequence[Row] = []
     if overtaken.take(1):
         late = handed.unexcused(overtaken, account.wishes, account.times.settling)

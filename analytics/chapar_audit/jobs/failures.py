@@ -7,17 +7,17 @@ is owed, and has vanished.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from pyspark.sql import Window
 from pyspark.sql import functions as f
 
-from chapar_audit.jobs.fates import FOR_EVER, PAIR, PERSISTENT, REALTIME, asks
+from chapar_audit.jobs.fates import FOR_EVER, PAIR, PERSISTENT, REALTIME, asks, lives
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pyspark.sql import Column, DataFrame
 
 
@@ -47,15 +47,13 @@ OF_ALL: Final = ("table_full", "discarded", "not_member")
 """Reasons for which an event is dropped as a whole, recorded of the node that dropped it."""
 EVERYBODY: Final = "no_broker"
 """A loss of which nobody knows to whom: recorded of all nodes."""
-CRASH_US: Final = 120_000_000
-"""A daemon that is started has crashed at most so long before."""
 COLUMNS: Final = (
-    *PAIR, "began_us", "ended_us", "is_plain", "origin", "publisher", "subject", "delivery", "lifetime_ms",
+    *PAIR, "began_us", "ended_us", "origin", "publisher", "subject", "delivery", "lifetime_ms",
     "published_us", "last_us",
 )  # fmt: skip
 
 LACKING: Final = (
-    "event_id binary, home int, client string, delivery string, is_plain boolean, told_by int, reason string"
+    "event_id binary, home int, client string, delivery string, told_by int, reason string"
 )
 """What is needed of it in the end."""
 
@@ -70,20 +68,17 @@ class Times(NamedTuple):
     """Until an event has crossed the network, what was lost on its way repaired."""
     serving: int
     """Of contact until a home has what is kept for it."""
+    silence: int
+    """For which a daemon that is up may have nothing to say."""
 
 
-class Nodes(NamedTuple):
-    """What is known of the lives of daemons."""
-
-    restarts: Mapping[int, Sequence[int]]
-    """When they were started again."""
-    stops: Mapping[int, int]
-    """When those ceased to record that did before the end."""
+Downs: TypeAlias = Mapping[int, Sequence[tuple[int, int]]]
+"""By node, from its last sign of life until it was started again, or for ever; microseconds."""
 
 
 def unmet(known: DataFrame) -> DataFrame:
     """Pairs of an event and a client that wanted it by a plain filter, and was not given it: COLUMNS."""
-    return known.where("times = 0").withColumn("is_plain", f.lit(True)).select(*COLUMNS)  # noqa: FBT003
+    return known.where("times = 0").select(*COLUMNS)
 
 
 def perhaps(known: DataFrame, losses: DataFrame, published: DataFrame, wishes: DataFrame) -> DataFrame:
@@ -138,6 +133,12 @@ def recorded(lacking: DataFrame, losses: DataFrame) -> DataFrame:
     )
 
 
+def signs(frames: DataFrame, starts: Mapping[int, Sequence[int]]) -> DataFrame:
+    """When nodes that were started several times last gave a sign of life before that: node, life, last_us."""
+    of_these = lives(frames.where(f.col("node").isin(*starts)), starts)
+    return of_these.groupBy("node", "life").agg(f.max("ts_us").alias("last_us"))
+
+
 def contacts(routes: DataFrame) -> DataFrame:
     """When nodes had a route to others: origin, home, contacts (an array of began_us and ended_us)."""
     by_time = Window.partitionBy("node", "destination").orderBy("ts_us")
@@ -163,7 +164,7 @@ def absences(sessions: DataFrame) -> DataFrame:
     return last.where("state = 'off'").drop("state")
 
 
-def explained(told: DataFrame, met: DataFrame | None, away: DataFrame, nodes: Nodes, times: Times) -> DataFrame:
+def explained(told: DataFrame, met: DataFrame | None, away: DataFrame, downs: Downs, times: Times) -> DataFrame:
     """With the column `reason`: recorded, or one of Unsaid.
 
     Where `met` is None there were no routes to say who was in contact: everybody is taken to be.
@@ -174,13 +175,13 @@ def explained(told: DataFrame, met: DataFrame | None, away: DataFrame, nodes: No
         rows = rows.withColumn("contacts", always)
     else:
         rows = rows.join(f.broadcast(met), ["origin", "home"], "left")
-    unsaid = f.when(f.col("delivery") == REALTIME, _realtime(nodes, times)).otherwise(_memorised(nodes, times))
+    unsaid = f.when(f.col("delivery") == REALTIME, _realtime(downs, times)).otherwise(_memorised(downs, times))
     is_told = (f.col("delivery") == REALTIME) | f.col("told").isin(*BOUNDS) | f.col("told_of_client")
     reason = f.when(f.col("told").isNotNull() & is_told, f.col("told")).otherwise(unsaid)
     return rows.select(*told.columns, reason.alias("reason"))
 
 
-def _realtime(nodes: Nodes, times: Times) -> Column:
+def _realtime(downs: Downs, times: Times) -> Column:
     """Why a real-time event of which nobody recorded a loss was not delivered."""
     began, ended = f.col("published_us"), f.col("published_us") + times.crossing
     ready = f.when(f.col("origin") == f.col("home"), began).otherwise(began - times.settling)
@@ -191,7 +192,9 @@ def _realtime(nodes: Nodes, times: Times) -> Column:
     )
     return (
         f.when(ended > times.end, Unsaid.UNDER_WAY)
-        .when(_crashed(nodes, began, ended, times) | _restarted(nodes, ended), Unsaid.RESTARTED)
+        .when(
+            _crashed(downs, began, ended, times) | _was_down(downs, "home", f.col("began_us"), ended), Unsaid.RESTARTED
+        )
         .when(f.col("off_us") <= ended, Unsaid.WAITING)
         .when(~is_settled, Unsaid.SETTLING)
         .when(~in_contact, Unsaid.APART)
@@ -199,7 +202,7 @@ def _realtime(nodes: Nodes, times: Times) -> Column:
     )
 
 
-def _memorised(nodes: Nodes, times: Times) -> Column:
+def _memorised(downs: Downs, times: Times) -> Column:
     """Why an event that is kept was not delivered."""
     expiry = f.when(f.col("delivery") == PERSISTENT, f.lit(FOR_EVER)).otherwise(
         f.col("published_us") + 1000 * f.col("lifetime_ms")
@@ -213,34 +216,30 @@ def _memorised(nodes: Nodes, times: Times) -> Column:
     is_owed = f.when(f.col("origin") == f.col("home"), ended - began >= times.crossing).otherwise(
         met_us >= times.serving
     )
+    was_down = _was_down(downs, "home", f.col("began_us"), ended) | _was_down(downs, "origin", began, ended)
     return (
-        f.when(is_owed & (_crashed(nodes, began, ended, times) | _restarted(nodes, ended)), Unsaid.RESTARTED)
-        .when(is_owed, Unsaid.VANISHED)
+        f.when(is_owed & ~was_down, Unsaid.VANISHED)
+        .when(is_owed, Unsaid.RESTARTED)
         .when(expiry <= times.end, Unsaid.EXPIRED)
         .when(f.col("off_us").isNotNull(), Unsaid.WAITING)
         .otherwise(Unsaid.UNDER_WAY)
     )
 
 
-def _crashed(nodes: Nodes, began: Column, ended: Column, times: Times) -> Column:
-    """Whether some daemon may have been killed while the event was under way."""
-    restarts = sorted(each for node in nodes.restarts.values() for each in node)
-    near = [(each - CRASH_US, each) for each in restarts]
-    near += [(each - times.crossing, each + times.settling) for each in nodes.stops.values()]
+def _crashed(downs: Downs, began: Column, ended: Column, times: Times) -> Column:
+    """Whether some daemon may have crashed with the event in hand."""
     found: Column = f.lit(False)  # noqa: FBT003
-    for first, last in near:
-        found |= (began <= last) & (ended >= first)
+    for first, _ in chain.from_iterable(downs.values()):
+        found |= (ended >= first) & (began <= first + times.silence)
     return found
 
 
-def _restarted(nodes: Nodes, ended: Column) -> Column:
-    """Whether the home was started again, or ended, since the client subscribed."""
+def _was_down(downs: Downs, column: str, began: Column, ended: Column) -> Column:
+    """Whether a node was, and may have forgotten what it held."""
     found: Column = f.lit(False)  # noqa: FBT003
-    for node, times in nodes.restarts.items():
-        for each in times:
-            found |= (f.col("home") == node) & (f.col("began_us") < each) & (ended >= each)
-    for node, stopped in nodes.stops.items():
-        found |= (f.col("home") == node) & (ended >= stopped)
+    for node, each in downs.items():
+        for first, last in each:
+            found |= (f.col(column) == node) & (ended >= first) & (began <= last)
     return found
 
 

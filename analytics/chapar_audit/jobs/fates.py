@@ -123,7 +123,7 @@ def wanted(published: DataFrame, wishes: DataFrame, span: Span) -> DataFrame:
     Of real-time events when they were published; of others in the end, be it theirs or that of the run.
     """
     width = span.bucket_us
-    place = f.floor((f.least("last_us", f.lit(span.end)) - span.begin) / width)
+    place = f.floor((f.greatest(f.lit(span.begin), f.least("last_us", f.lit(span.end))) - span.begin) / width)
     sought = f.array_compact(f.array(f.col("subject_element"), f.lit(ids.NOTHING)))
     asked = published.select(
         "event_id", "last_us", "sender_element", place.alias("place"), f.explode(sought).alias("asked_subject")

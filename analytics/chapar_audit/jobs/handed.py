@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Window
 from pyspark.sql import functions as f
@@ -10,13 +10,11 @@ from pyspark.sql import functions as f
 from chapar_audit.jobs.fates import PAIR, REALTIME, asks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pyspark.sql import Column, DataFrame
 
+    from chapar_audit.jobs.failures import Downs
 
-Stretch: TypeAlias = tuple[int, int]
-"""From when to when, microseconds."""
+
 CLIENT: Final = ("home", "client")
 EXPIRED_US: Final = 10_000_000
 """How long after its expiry an event may still come: what is under way then, and what the way takes."""
@@ -76,7 +74,7 @@ def repeated(known: DataFrame) -> DataFrame:
     return known.where(_extra() > 0).groupBy(*CLIENT).agg(f.sum(_extra()).alias("extra"))
 
 
-def overtaken(known: DataFrame, patience_us: int, crashes: Mapping[int, Sequence[Stretch]]) -> DataFrame:
+def overtaken(known: DataFrame, patience_us: int, crashes: Downs) -> DataFrame:
     """Events that a client was given after a later one of the same publisher and class, in one life of its home.
 
     Of memorised events those are excused that took longer than a broker waits for what is missing, and those that
