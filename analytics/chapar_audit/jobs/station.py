@@ -176,8 +176,13 @@ def stations(came: Iterable[Any], stretched: Iterable[Any], served: Iterable[Any
         parts_of = taken.get((row.node, row.client), [])
         seen = Seen(row.node, row.client, row.events, seconds, row.squares, row.queued_s, on, off, parts_of)
         if seconds > 0:
-            groups.setdefault(row.client.rstrip("0123456789").rstrip("-") or row.client, []).append(seen)
+            groups.setdefault(stem(row.client), []).append(seen)
     return [each for name in sorted(groups) for each in _alike(Station(name, groups[name]))]
+
+
+def stem(client: str) -> str:
+    """A client's name without the number at the end."""
+    return client.rstrip("0123456789").rstrip("-") or client
 
 
 def _alike(station: Station) -> list[Station]:
@@ -216,15 +221,15 @@ def _theorem(job: str, station: Station, absence: Finding) -> Finding:
         return Finding(job, subject, State.HOLDS, mean, expected, "s", tolerance)
     if absence.state is State.DEVIATES:
         return Finding(job, subject, State.DEVIATES, mean, expected, "s", tolerance, absence.reason)
-    if uncovered := _not_covered(station):
+    if uncovered := not_covered(station):
         reason = f"theorem 2 does not cover this: {uncovered}"
         return Finding(job, subject, State.OPEN, mean, expected, "s", tolerance, reason)
     reason = "service that is not exponential, or an application that goes on with it while OFF"
     return Finding(job, subject, State.DEVIATES, mean, expected, "s", tolerance, reason)
 
 
-def _not_covered(station: Station) -> str:
-    """Which assumption of the theorem the run does not meet; empty if none."""
+def not_covered(station: Station, *, arrivals: bool = True) -> str:
+    """Which assumption of the theorem the run does not meet; empty if none. Without `arrivals`, those do not count."""
     gaps = station.events - len(station.seen)
     seconds, squares = (
         math.fsum(values) for values in zip(*((s.seconds, s.squares) for s in station.seen), strict=True)
@@ -234,7 +239,7 @@ def _not_covered(station: Station) -> str:
         "ON periods are not exponential": (_spread(station.on), station.on.periods),
         "OFF periods are not exponential": (_spread(station.off), station.off.periods),
     }
-    for what, (spread, count) in spreads.items():
+    for what, (spread, count) in list(spreads.items())[0 if arrivals else 1 :]:
         if abs(spread - 1) > SPREAD + SURE * 2 / math.sqrt(max(1, count)):
             return f"{what} (their squared coefficient of variation is {spread:.2f}, not 1)"
     return ""

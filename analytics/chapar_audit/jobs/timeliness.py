@@ -2,23 +2,28 @@
 
 A station is the queue of one client at its home, or of several that are alike but for their node. Its arrivals and ON
 and OFF times are taken from the first event to the last, so that the quiet at the end of a run does not count. What is
-compared is the time until the application takes an event in hand; the service itself is not in it.
+compared is the time until the application takes an event in hand; the service itself is not in it. `ways` says how
+several such queues are one way.
 """
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import Window
 from pyspark.sql import functions as f
 from pyspark.sql import types as sql
 
-from chapar_audit.jobs import station
+from chapar_audit.jobs import station, ways
 from chapar_audit.verdict import Finding, Judgement, State
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import DataFrame
 
+    from chapar_audit.jobs.station import Station
     from chapar_audit.recorded import Recorded
 
 JOB: Final = "timeliness"
@@ -48,16 +53,37 @@ def judge(recorded: Recorded) -> Judgement:
         return Judgement([Finding(JOB, "waiting in ON/OFF queues", State.OPEN, reason=reason)])
     absences = periods(tables["sessions"])
     absent = absences.where("state = 'off'").select(*CLIENT).distinct()
-    came = arrivals(tables["deliveries"].join(f.broadcast(absent), list(CLIENT)))
-    came = came.cache()
+    handed = tables["deliveries"].join(f.broadcast(absent), list(CLIENT))
+    came = arrivals(handed).cache()
     stretched, served = stretches(absences, came), services(tables["acknowledgements"], came)
     measured = station.stations(came.collect(), stretched.collect(), served.collect(), BATCHES)
     if not measured:
         return Judgement([_nobody_was_away(tables["deliveries"])])
-    findings = [finding for each in measured for finding in station.judged(JOB, each)]
+    judged = [station.judged(JOB, each) for each in measured]
+    theorems = [findings[0] for findings in judged]
+    findings = [*itertools.chain(*judged), *_on_the_way(recorded, handed, absences, measured, theorems)]
     rows = [each.row() for each in measured]
     spark = tables["sessions"].sparkSession
     return Judgement(findings, {"waiting": spark.createDataFrame(rows, WAITING)})
+
+
+def _on_the_way(
+    recorded: Recorded, handed: DataFrame, absences: DataFrame, measured: Sequence[Station], theorems: Sequence[Finding]
+) -> list[Finding]:
+    """Of each station with its theorem's row: how long events waited from their publisher to there."""
+    if "publishes" in recorded.missing:
+        return [Finding(JOB, "waiting from end to end", State.OPEN, reason="not recorded: publishes")]
+    publishes = recorded.tables["publishes"]
+    found = ways.edges(handed, publishes).collect()
+    turns = stretches(absences, ways.spans(publishes)).collect()
+    findings = []
+    for each, way, theorem in zip(measured, ways.ways(found, turns, measured), theorems, strict=True):
+        if way is None:
+            subject, why = f"wait from end to end to {each.name}", "its events come from several who come and go"
+            findings.append(Finding(JOB, subject, State.OPEN, reason=why))
+        else:
+            findings += ways.judged(JOB, way, theorem)
+    return findings
 
 
 def periods(sessions: DataFrame) -> DataFrame:

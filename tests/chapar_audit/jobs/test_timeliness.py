@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,7 @@ def test_an_onoff_run_waits_as_theorem_2_says(spark: SparkSession, onoff_run: Pa
     assert [(finding.subject, finding.state) for finding in judgement.findings] == [
         ("wait of listener in its ON/OFF queue", State.HOLDS),
         ("absence of listener by what was queued", State.HOLDS),
+        ("wait from source to listener, in all its queues: algorithm 1", State.HOLDS),
     ]
     (row,) = judgement.tables["waiting"].collect()
     assert (row["node"], row["client"], row["events"]) == (None, "listener", row["events"])
@@ -72,18 +74,69 @@ def test_an_onoff_run_waits_as_theorem_2_says(spark: SparkSession, onoff_run: Pa
     assert row["measured_s"] == pytest.approx(row["expected_s"], rel=0.15)
 
 
-def test_altered_sessions_are_found_out(spark: SparkSession, onoff_run: Path) -> None:
-    """Each return is recorded earlier than it was: what was queued meanwhile says otherwise."""
-    recorded = load(spark, onoff_run)
+def earlier_returns(recorded: Recorded) -> Recorded:
+    """Each return of a client is recorded half its absence earlier than it was: T_OFF is wrong."""
     sessions = recorded.tables["sessions"]
     gone = periods(sessions).where("state = 'off' and end_us is not null")
     back = gone.select("node", "client", f.col("end_us").alias("ts_us"), "start_us")
     earlier = (f.col("ts_us") + f.col("start_us")) / 2
     moved = f.when(f.col("start_us").isNotNull(), earlier.cast("long")).otherwise(f.col("ts_us"))
     lie = sessions.join(back, ["node", "client", "ts_us"], "left").withColumn("ts_us", moved).drop("start_us")
-    findings = judge(with_rows(recorded, sessions=lie)).findings
-    assert [finding.state for finding in findings] == [State.DEVIATES] * 2
-    assert all("the rows of `sessions` are wrong" in finding.reason for finding in findings)
+    return with_rows(recorded, sessions=lie)
+
+
+def test_altered_sessions_are_found_out(spark: SparkSession, onoff_run: Path) -> None:
+    """What was queued meanwhile says otherwise, and how long it was."""
+    findings = judge(earlier_returns(load(spark, onoff_run))).findings
+    assert [finding.state for finding in findings] == [State.DEVIATES] * 3
+    for finding in findings:
+        said = re.search(r"say T_OFF = (\S+) s, the recorded ON and OFF times (\S+) s: the rows of `sessions` are",
+                         finding.reason)  # fmt: skip
+        assert said is not None
+        assert [float(each) for each in said.groups()] == pytest.approx([2, 1], rel=0.1)
+
+
+def relays() -> dict[str, Any]:
+    """Clients that come and go, and hand on what they take to others that do."""
+    stop = {"node": 1, "presence": {"on": 2, "off": 2}, "service": {"mean": 0.05}}
+    source = {"name": "source", "node": 1, "publish": [{"subject": "s", "rate": 2, "payload": 8}]}
+    senders = [
+        {"name": f"sender-{number}", **stop, "relay": f"out-{number}", "subscribe": [{"subject": "s"}]}
+        for number in range(CLIENTS)
+    ]
+    listeners = [
+        {"name": f"listener-{number}", **stop, "subscribe": [{"subject": f"out-{number}"}]} for number in range(CLIENTS)
+    ]
+    return {**onoff(), "name": "relays", "client": [source, *senders, *listeners]}
+
+
+@pytest.fixture(scope="module")
+def relays_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("relays")
+    write(World(Scenario.from_dict(relays()), record_rows=True).run(), "relays", folder)
+    return folder
+
+
+def test_a_way_through_two_queues_is_a_tandem(spark: SparkSession, relays_run: Path) -> None:
+    """What leaves the first comes to the second in bursts, and nothing deviates for that."""
+    findings = {finding.subject: finding for finding in judge(load(spark, relays_run)).findings}
+    way = "wait from source to listener, in all its queues"
+    poisson, tandem = findings.pop(f"{way}: algorithm 1"), findings.pop(f"{way}: tandem")
+    assert tandem.state is State.HOLDS
+    assert tandem.expected is not None
+    assert poisson.expected is not None
+    assert tandem.expected > 1.02 * poisson.expected
+    assert (poisson.state, "bursts" in poisson.reason) in ((State.HOLDS, False), (State.OPEN, True))
+    assert {finding.state for finding in findings.values()} <= {State.HOLDS, State.OPEN}
+    assert findings["wait from source to sender, in all its queues: algorithm 1"].state is State.HOLDS
+
+
+def test_a_way_with_altered_sessions_is_found_out(spark: SparkSession, relays_run: Path) -> None:
+    """The tandem of wrong absences is not what was measured, and the reason is theirs."""
+    findings = judge(earlier_returns(load(spark, relays_run))).findings
+    (tandem,) = (finding for finding in findings if finding.subject.endswith("tandem"))
+    assert tandem.state is State.DEVIATES
+    assert "the rows of `sessions` are wrong" in tandem.reason
 
 
 def test_nobody_was_away(spark: SparkSession, chain_run: Path) -> None:
