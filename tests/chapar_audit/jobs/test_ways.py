@@ -52,7 +52,7 @@ def turns(*clients: str) -> list[Any]:
 
 
 def found(edges: Sequence[Any], turned: Sequence[Any], *stations: Station) -> list[tuple[str, list[str]] | None]:
-    return [each and told(each) for each in ways(edges, turned, stations)]
+    return [None if each is None else told(each) for each in ways(edges, turned, stations)]
 
 
 def told(way: Way) -> tuple[str, list[str]]:
