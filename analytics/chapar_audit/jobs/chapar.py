@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pyspark import StorageLevel
 from pyspark.sql import functions as f
 from pyspark.sql import types as sql
 
-from chapar_audit.jobs import memory, multicast, pace, repeats
+from chapar_audit.jobs import journeys, memory, multicast, pace, repeats
 from chapar_audit.jobs.calm import Calm
-from chapar_audit.jobs.journeys import journey_of, journeys
 from chapar_audit.jobs.multicast import Alike
 from chapar_audit.jobs.network import network
+from chapar_audit.jobs.protocol import protocol_of
 from chapar_audit.verdict import Finding, Judgement, State
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pyspark.sql import DataFrame
 
     from chapar_audit.jobs.multicast import Judged
     from chapar_audit.jobs.network import Network
+    from chapar_audit.jobs.protocol import Protocol
     from chapar_audit.recorded import Recorded
 
 JOB: Final = "traffic"
@@ -30,7 +31,7 @@ SETTLED_US: Final = 2_000_000
 """Before an event is published: what one daemon has learnt of a change, the others have, too."""
 UNDER_WAY_US: Final = 1_000_000
 """After an event was last sent on, unless it was repeated."""
-MOST_ALIKE: Final = 100_000
+MOST_ALIKE: Final = 20_000
 """Journeys that differ, which are looked at one by one."""
 COST: Final = sql.StructType(
     [
@@ -46,13 +47,15 @@ def judge_chapar(recorded: Recorded) -> Judgement:
     if missing := sorted(recorded.missing & set(NEEDED)):
         why = f"not recorded: {', '.join(missing)}"
         return Judgement([Finding(JOB, "events and floods", State.OPEN, reason=why)])
-    protocol = _protocol(recorded.settings)
+    protocol = protocol_of(recorded.settings)
+    if protocol is None:
+        why = "the settings that daemons recorded do not say at which pace they send"
+        return Judgement([Finding(JOB, "events and floods", State.OPEN, reason=why)])
     gone = removed(recorded, "frames")
-    went = journeys(recorded, _us(protocol["serve_retry"])).persist(StorageLevel.DISK_ONLY)
-    findings, table = _multicast(recorded, went.where(~f.col("is_kept")), _us(protocol["retry_max"]), gone)
-    findings += memory.served_rows(went.where("is_kept"), protocol["serve_retry"], gone)
+    findings, table = _multicast(recorded, protocol, gone)
+    findings += memory.served_rows(recorded, protocol.serve_retry, gone)
     findings += memory.flood_rows(recorded, gone)
-    findings += memory.lease_rows(recorded, protocol["subscription_lease"])
+    findings += memory.lease_rows(recorded, protocol.subscription_lease)
     findings += pace.rows(recorded, protocol, gone)
     findings += repeats.rows(recorded, gone)
     if not findings:
@@ -66,34 +69,33 @@ def removed(recorded: Recorded, dataset: str) -> int:
     return int(row.rows or 0) if row is not None else 0
 
 
-def _protocol(settings: Mapping[int, Mapping[str, Any]]) -> Mapping[str, Any]:
-    protocol: Mapping[str, Any] = settings[min(settings)]["protocol"]
-    return protocol
-
-
-def _us(seconds: float) -> int:
-    return round(seconds * 1e6)
-
-
-def _multicast(recorded: Recorded, went: DataFrame, repeated_us: int, gone: int) -> tuple[list[Finding], DataFrame]:
+def _multicast(recorded: Recorded, protocol: Protocol, gone: int) -> tuple[list[Finding], DataFrame]:
     """The rows on events in real time, and what each of them cost."""
-    end = f.col("last_us") + f.when(f.col("is_repeated"), repeated_us).otherwise(UNDER_WAY_US)
-    marked = Calm(recorded).marked(went, f.col("ts_us") - SETTLED_US, end)
-    journey = ("origin", "sent", "given", "reached", "is_lost")
-    state = f.when(~f.col("is_lost"), f.col("state"))
-    keyed = marked.withColumn("state", state).withColumn("key", f.xxhash64(*journey, "state"))
-    same = keyed.groupBy("key").agg(
-        *(f.first(name).alias(name) for name in (*journey, "state")),
+    events = journeys.marked(recorded).where("is_kept = 0")
+    repeated_us = round(protocol.retry_max * 1e6)
+    end = f.col("last_us") + f.when(f.col("is_repeated") > 0, repeated_us).otherwise(UNDER_WAY_US)
+    placed = Calm(recorded).marked(events, f.col("ts_us") - SETTLED_US, end)
+    state = f.when(f.col("is_lost") == 0, f.col("state"))
+    keyed = placed.withColumn("key", f.xxhash64("origin", *journeys.MARKS, state)).select(
+        "key", "event_id", "origin", "ts_us", state.isNotNull().alias("is_calm")
+    )
+    keyed = keyed.persist(StorageLevel.DISK_ONLY)
+    alike = keyed.groupBy("key").agg(
+        f.first("event_id").alias("event_id"),
+        f.first("origin").alias("origin"),
+        f.first("is_calm").alias("is_calm"),
         f.count("*").alias("events"),
         f.min("ts_us").alias("first_us"),
     )
-    rows = same.limit(MOST_ALIKE + 1).collect()
+    alike = alike.limit(MOST_ALIKE + 1).persist()
+    rows = alike.collect()
     if len(rows) > MOST_ALIKE:
         why = f"more than {MOST_ALIKE} events went each its own way"
-        return [Finding(JOB, multicast.TREES, State.OPEN, reason=why)], _costs(keyed, ())
-    found = [Alike(row.key, journey_of(row), row.events, row.first_us, row.state is not None) for row in rows]
+        return [Finding(JOB, multicast.TREES, State.OPEN, reason=why)], _costs(recorded, keyed, ())
+    full = journeys.in_full(recorded, alike)
+    found = [Alike(row.key, full[bytes(row.event_id)], row.events, row.first_us, row.is_calm) for row in rows]
     judged = multicast.judge(found, _network(recorded, found), _silent(recorded))
-    return multicast.rows(judged, gone), _costs(keyed, judged)
+    return multicast.rows(judged, gone), _costs(recorded, keyed, judged)
 
 
 def _network(recorded: Recorded, found: Sequence[Alike]) -> Network | None:
@@ -109,10 +111,13 @@ def _silent(recorded: Recorded) -> frozenset[int]:
     return frozenset(row.node for row in left.unionAll(ended).distinct().collect())
 
 
-def _costs(keyed: DataFrame, judged: Sequence[Judged]) -> DataFrame:
+def _costs(recorded: Recorded, keyed: DataFrame, judged: Sequence[Judged]) -> DataFrame:
     """event_id, subject, published_us, measured, expected: of each event that routes put a price on."""
     rows = [(each.alike.key, each.alike.measured, each.price.most) for each in judged if each.price is not None]
     prices = keyed.sparkSession.createDataFrame(rows, COST)
-    return keyed.join(f.broadcast(prices), "key").select(
-        "event_id", "subject", f.col("ts_us").alias("published_us"), "measured", "expected"
+    subjects = recorded.tables["publishes"].groupBy("event_id").agg(f.first("subject").alias("subject"))
+    return (
+        keyed.join(f.broadcast(prices), "key")
+        .join(subjects.hint("shuffle_hash"), "event_id")
+        .select("event_id", "subject", f.col("ts_us").alias("published_us"), "measured", "expected")
     )

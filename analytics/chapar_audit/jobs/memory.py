@@ -103,35 +103,59 @@ def _too_often(repeated: list[Row], fresh: dict[int, list[int]]) -> tuple[int, i
 # Service
 
 
-def served_rows(kept: DataFrame, again_s: float, removed: int) -> list[Finding]:
-    """The row on memorised events, of which `kept` are the journeys; none without one."""
-    sent, given = f.coalesce("sent", f.array()), f.coalesce("given", f.array())
-    is_whole = ~f.exists(sent, lambda each: each["pieces"] > 0)
-    near = ~f.exists(given, lambda each: each["hops"] > 1)
-    counted = kept.select(
-        f.aggregate(sent, f.lit(0), lambda sum_, each: sum_ + each["whole"] - each["publishes"]).alias("served"),
-        f.aggregate(given, f.lit(0), lambda sum_, each: sum_ + each["hops"]).alias("due"),
-        f.when(near, f.aggregate(sent, f.lit(0), lambda sum_, each: sum_ + each["hasty"])).otherwise(0).alias("hasty"),
-        is_whole.alias("is_whole"),
+def served_rows(recorded: Recorded, again_s: float, removed: int) -> list[Finding]:
+    """The row on memorised events; none without one."""
+    tables = recorded.tables
+    kept = tables["publishes"].where("delivery != 'realtime'").select("event_id").distinct()
+    of_event = (
+        kept.join(service_of(tables["frames"], round(again_s * 1e6)).hint("shuffle_hash"), "event_id", "left")
+        .join(due_of(tables["deliveries"]).hint("shuffle_hash"), "event_id", "left")
+        .fillna(0)
+        .withColumn("hasty", f.when(f.col("farthest") > 1, 0).otherwise(f.col("hasty")))
     )
-    total = counted.agg(
-        f.count("*").alias("events"),
-        f.count_if("is_whole").alias("whole"),
-        f.sum(f.when(f.col("is_whole"), f.col("served"))).alias("served"),
-        f.sum(f.when(f.col("is_whole"), f.col("due"))).alias("due"),
-        f.sum(f.when(f.col("is_whole"), f.greatest(f.lit(0), f.col("due") - f.col("served")))).alias("missing"),
-        f.sum(f.when(f.col("is_whole"), f.col("hasty"))).alias("hasty"),
-    ).first()
-    assert total is not None
-    if not total.events:
+    whole = of_event.where("pieces = 0")
+    row = of_event.agg(f.count("*").alias("events"), f.count_if(f.col("pieces") == 0).alias("whole")).first()
+    if row is None or not row.events:
         return []
-    if not total.whole:
+    if not row.whole:
         why = "all were too large for a datagram: of a piece it is not recorded whether it went to a broker or a home"
         return [Finding(JOB, SERVED, State.OPEN, reason=why)]
-    return [_served(total, again_s, removed)]
+    total = whole.agg(
+        *(f.sum(name).alias(name) for name in ("served", "due", "hasty")),
+        f.sum(f.greatest(f.lit(0), f.col("due") - f.col("served"))).alias("missing"),
+    ).first()
+    assert total is not None
+    return [_served(total, row.events - row.whole, again_s, removed)]
 
 
-def _served(total: Row, again_s: float, removed: int) -> Finding:
+def service_of(frames: DataFrame, again_us: int) -> DataFrame:
+    """By event: served (transmissions), pieces, and hasty: those that came again before a broker serves once more."""
+    is_service = (f.col("kind") == "event") & (f.col("retry") == 0)
+    served_us = f.when(is_service, f.col("ts_us"))
+    ways = (
+        frames.where("direction = 'tx' and kind in ('event', 'fragment') and event_id is not null and peer is not null")
+        .groupBy("event_id", "node", "peer")
+        .agg(
+            f.count_if(is_service).alias("served"),
+            f.count_if(f.col("kind") == "fragment").alias("pieces"),
+            (f.max(served_us) - f.min(served_us)).alias("spread_us"),
+        )
+    )
+    hasty = f.greatest(f.lit(0), f.col("served") - 1 - f.floor(f.col("spread_us") / again_us))
+    sums = [f.sum(name).alias(name) for name in ("served", "pieces", "hasty")]
+    return ways.withColumn("hasty", hasty).groupBy("event_id").agg(*sums)
+
+
+def due_of(deliveries: DataFrame) -> DataFrame:
+    """By event: due, the hops to all homes that were served it, and those to the farthest."""
+    homes = (
+        deliveries.where("via = 'memorised' and hops > 0").groupBy("event_id", "node").agg(f.max("hops").alias("hops"))
+    )
+    return homes.groupBy("event_id").agg(f.sum("hops").alias("due"), f.max("hops").alias("farthest"))
+
+
+def _served(total: Row, cut: int, again_s: float, removed: int) -> Finding:
+    """`cut` are the events in pieces."""
     more = total.served - total.due + total.missing - total.hasty
     said = []
     if total.missing:
@@ -141,8 +165,7 @@ def _served(total: Row, again_s: float, removed: int) -> Finding:
         said.append(f"{total.hasty} came again within {again_s:g} s: rows are there twice")
     tolerance = "of each event at least the hops to its homes"
     tolerance += f"; {more} again after {again_s:g} s, or to homes that had it or want it no more" if more else ""
-    if total.events > total.whole:
-        tolerance += f"; {total.events - total.whole} in pieces are left out"
+    tolerance += f"; {cut} in pieces are left out" if cut else ""
     state = State.DEVIATES if said else State.HOLDS
     expected = total.served + total.missing - total.hasty
     return Finding(

@@ -6,7 +6,7 @@ most. What a daemon says as it stops may follow at once. Across a start nothing 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import Window
 from pyspark.sql import functions as f
@@ -14,10 +14,11 @@ from pyspark.sql import functions as f
 from chapar_audit.verdict import Finding, State
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from pyspark.sql import DataFrame, Row
 
+    from chapar_audit.jobs.protocol import Protocol
     from chapar_audit.recorded import Recorded
 
 JOB: Final = "traffic"
@@ -29,11 +30,11 @@ LATE_US: Final = {"sim": 1_000}
 LATE_ELSEWHERE_US: Final = 200_000
 
 
-def rows(recorded: Recorded, protocol: Mapping[str, Any], removed: int) -> list[Finding]:
+def rows(recorded: Recorded, protocol: Protocol, removed: int) -> list[Finding]:
     """One row on the beacons of all nodes; none, where none was recorded."""
     late = LATE_US.get(recorded.world, LATE_ELSEWHERE_US)
-    soonest = round(SOONEST * protocol["beacon_min"] * 1e6) - late
-    latest = round(protocol["refresh_period"] * 1e6) + late
+    soonest = round(SOONEST * protocol.beacon_min * 1e6) - late
+    latest = round(protocol.refresh_period * 1e6) + late
     found = of_nodes(recorded.tables["frames"], recorded.tables["runs"], soonest, latest).collect()
     if not found:
         return []
@@ -62,8 +63,8 @@ def of_nodes(frames: DataFrame, runs: DataFrame, soonest_us: int, latest_us: int
     )
 
 
-def _finding(found: Sequence[Row], protocol: Mapping[str, Any], removed: int) -> Finding:
-    period, soonest = protocol["refresh_period"], SOONEST * protocol["beacon_min"]
+def _finding(found: Sequence[Row], protocol: Protocol, removed: int) -> Finding:
+    period, soonest = protocol.refresh_period, SOONEST * protocol.beacon_min
     hasty = [row for row in found if row.hasty]
     overdue = [row for row in found if row.overdue]
     said = []

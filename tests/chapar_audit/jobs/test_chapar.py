@@ -14,6 +14,7 @@ from chapar_audit.recorded import Recorded, load
 from chapar_audit.verdict import State
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -67,7 +68,15 @@ def test_frames_of_events_that_were_deleted_deviate(chain: Recorded) -> None:
     assert "4 had 20 events that nobody recorded to have sent there" in found[TREES].reason
 
 
-def test_without_frames_the_rows_are_open(chain: Recorded) -> None:
-    findings = judge_chapar(replace(chain, missing=frozenset({"frames"}))).findings
-    assert [each.state for each in findings] == [State.OPEN]
-    assert findings[0].reason == "not recorded: frames"
+def test_without_frames_or_settings_the_rows_are_open(chain: Recorded) -> None:
+    """Nothing passes in silence, and nothing fails."""
+    (lacking,) = judge_chapar(replace(chain, missing=frozenset({"frames"}))).findings
+    assert (lacking.state, lacking.reason) == (State.OPEN, "not recorded: frames")
+    (unset,) = judge_chapar(replace(chain, settings={1: {"mode": "chapar"}})).findings
+    assert unset.state is State.OPEN
+
+
+def test_a_run_in_which_nothing_happened_is_open(made: Callable[..., Recorded], chain: Recorded) -> None:
+    empty = made(**{name: [] for name in chain.tables})
+    findings = judge_chapar(replace(empty, settings=chain.settings)).findings
+    assert [(each.state, each.reason) for each in findings] == [(State.OPEN, "no daemon transmitted anything")]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from chapar_audit.jobs import memory
-from chapar_audit.jobs.journeys import journeys
 from chapar_audit.verdict import State
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def test_a_relay_that_was_received_was_sent(made: Callable[..., Recorded]) -> No
 
 
 def served(run: Recorded) -> Finding:
-    (row,) = memory.served_rows(journeys(run, 3 * SECOND), 3.0, removed=0)
+    (row,) = memory.served_rows(run, 3.0, removed=0)
     return row
 
 

@@ -21,8 +21,7 @@ CHAIN = {1: {2: 2, 3: 2, 4: 2}, 2: {3: 3, 4: 3}, 3: {4: 4}}
 
 def journey(*ways: Way, hops: dict[int, int], origin: int = 1, reached: frozenset[int] = NOBODY) -> Journey:
     """Each way as often as it is named."""
-    sent = {way: Sent(times, 0, 0) for way, times in Counter(ways).items()}
-    return Journey(origin, sent, hops, reached, is_lost=False)
+    return Journey(origin, {way: Sent(times) for way, times in Counter(ways).items()}, hops, reached)
 
 
 def judged(*found: Journey, calm: bool = True, removed: int = 0) -> list[Finding]:
@@ -75,8 +74,8 @@ def test_an_event_ends_where_it_is_wanted() -> None:
 
 
 def test_what_is_too_large_for_a_datagram_crosses_a_link_in_pieces() -> None:
-    sent = {(1, 2): Sent(0, 3, 0), (2, 3): Sent(0, 6, 0)}
-    assert Journey(1, sent, {3: 2}, NOBODY, is_lost=False).times == {(1, 2): 1, (2, 3): 2}
+    sent = {(1, 2): Sent(0, 3), (2, 3): Sent(0, 6)}
+    assert Journey(1, sent, {3: 2}).times == {(1, 2): 1, (2, 3): 2}
 
 
 def test_routes_say_what_an_event_costs_at_most_and_at_least() -> None:

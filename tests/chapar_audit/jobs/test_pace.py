@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from chapar_audit.jobs import pace
+from chapar_audit.jobs.protocol import Protocol
 from chapar_audit.verdict import State
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.xdist_group("spark")
 
-PROTOCOL: Final = {"beacon_min": 1.0, "refresh_period": 4.0}
+PROTOCOL: Final = Protocol(beacon_min=1.0, refresh_period=4.0, serve_retry=3.0, retry_max=3.0, subscription_lease=600.0)
 STEADY: Final = (0.5, 1.0, 2.5, 6.4)
 
 
