@@ -26,7 +26,7 @@ LOOPBACK: Final = "127.0.0.1"
 HERE: Final = frozenset({"localhost", LOOPBACK, "::1"})
 PARTITIONS: Final = 4
 """Of a shuffle on one machine."""
-SMALL: Final = 300_000
+SMALL: Final = 2_000_000
 """Rows up to which compiling, by Java and by Spark, takes longer than it saves."""
 INTERPRETED: Final[Mapping[str, str]] = {
     "spark.sql.codegen.wholeStage": "false",

@@ -22,6 +22,8 @@ _WORDS: Final = {State.HOLDS: "holds", State.DEVIATES: "DEVIATES", State.OPEN: "
 _HEADINGS: Final = ("", "job", "what was checked", "measured", "expected", "tolerance")
 _INDENT: Final = " " * 10
 _SMALLEST_SUBJECT: Final = 24
+_LONGEST_TOLERANCE: Final = 20
+"""What is longer goes below what was checked."""
 
 
 def width_of(stream: TextIO) -> int:
@@ -62,13 +64,19 @@ def _table(findings: Sequence[Finding], width: int) -> Iterator[str]:
     yield from _lines(_HEADINGS, sizes)
     for finding, row in zip(findings, cells, strict=True):
         yield from _lines(row, sizes)
-        if finding.reason:
-            yield from textwrap.wrap(finding.reason, width, initial_indent=_INDENT, subsequent_indent=_INDENT)
+        said = [finding.reason] if _has_room(finding) else [f"tolerance: {finding.tolerance}", finding.reason]
+        for text in said:
+            yield from textwrap.wrap(text, width, initial_indent=_INDENT, subsequent_indent=_INDENT)
+
+
+def _has_room(finding: Finding) -> bool:
+    return len(finding.tolerance) <= _LONGEST_TOLERANCE
 
 
 def _cells(finding: Finding) -> tuple[str, ...]:
     measured, expected = (number(value, finding.unit) for value in (finding.measured, finding.expected))
-    return (_WORDS[finding.state], finding.job, finding.subject, measured, expected, finding.tolerance)
+    tolerance = finding.tolerance if _has_room(finding) else ""
+    return (_WORDS[finding.state], finding.job, finding.subject, measured, expected, tolerance)
 
 
 def _lines(cells: Sequence[str], sizes: Sequence[int]) -> Iterator[str]:

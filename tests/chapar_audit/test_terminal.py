@@ -41,6 +41,15 @@ def test_what_was_checked_goes_on_below_itself() -> None:
     assert len([line for line in lines if "kinds" in line]) > 1
 
 
+def test_a_long_tolerance_stands_below() -> None:
+    """Before the reason; whatever else there is keeps its room."""
+    finding = BAD._replace(tolerance="exact for 29 of 30 counts, the others within " + "3 that were under way " * 5)
+    lines = text_of("a run", [finding], 100).splitlines()
+    assert max(map(len, lines)) <= 100
+    assert lines[4].startswith("          tolerance: exact for 29 of 30 counts, ")
+    assert lines[6].startswith("          node 7 sends")
+
+
 @pytest.mark.parametrize(
     ("findings", "said"),
     [

@@ -1,9 +1,9 @@
 """How long events waited for clients that come and go, against theorem 2, with everything in it estimated from the run.
 
 A station is the queue of one client at its home, or of several that are alike but for their node. Its arrivals and ON
-and OFF times are taken from the first event to the last, so that the quiet at the end of a run does not count. What is
-compared is the time until the application takes an event in hand; the service itself is not in it. `ways` says how
-several such queues are one way.
+and OFF times are taken from the first event to the last, so that the quiet at the end of a run does not count; clients
+that left for good were not away. What is compared is the time until the application takes an event in hand; the service
+itself is not in it. `ways` says how several such queues are one way.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def judge(recorded: Recorded) -> Judgement:
         reason = f"not recorded: {', '.join(missing)}"
         return Judgement([Finding(JOB, "waiting in ON/OFF queues", State.OPEN, reason=reason)])
     absences = periods(tables["sessions"])
-    absent = absences.where("state = 'off'").select(*CLIENT).distinct()
+    absent = absences.where("state = 'off' and end_us is not null").select(*CLIENT).distinct()
     handed = tables["deliveries"].join(f.broadcast(absent), list(CLIENT))
     came = arrivals(handed).cache()
     stretched, served = stretches(absences, came), services(tables["acknowledgements"], came)
@@ -162,7 +162,7 @@ def _nobody_was_away(deliveries: DataFrame) -> Finding:
     holds = mean < AT_ONCE_US
     return Finding(
         JOB,
-        "waiting for clients that were never OFF",
+        "waiting for clients that were never away",
         State.HOLDS if holds else State.DEVIATES,
         mean / 1e6,
         0.0,

@@ -143,10 +143,19 @@ def test_nobody_was_away(spark: SparkSession, chain_run: Path) -> None:
     """Then nothing waited, which is said and can fail: in a queue that is only full events wait as well."""
     recorded = load(spark, chain_run)
     (finding,) = judge(recorded).findings
-    assert (finding.subject, finding.state) == ("waiting for clients that were never OFF", State.HOLDS)
+    assert (finding.subject, finding.state) == ("waiting for clients that were never away", State.HOLDS)
     slow = recorded.tables["deliveries"].withColumn("queued_us", f.lit(50_000).cast("long"))
     (finding,) = judge(with_rows(recorded, deliveries=slow)).findings
     assert (finding.state, finding.measured) == (State.DEVIATES, 0.05)
+
+
+def test_who_left_for_good_was_not_away(spark: SparkSession, chain_run: Path) -> None:
+    """As clients of the lab do when a run ends."""
+    recorded = load(spark, chain_run)
+    sessions = recorded.tables["sessions"]
+    ends = sessions.withColumn("ts_us", f.lit(10**9).cast("long")).withColumn("state", f.lit("off"))
+    (finding,) = judge(with_rows(recorded, sessions=sessions.union(ends))).findings
+    assert (finding.subject, finding.state) == ("waiting for clients that were never away", State.HOLDS)
 
 
 def test_what_was_not_recorded_leaves_it_open(spark: SparkSession, chain_run: Path) -> None:
