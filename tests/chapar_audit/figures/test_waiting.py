@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from chapar_audit.figures.workshop import Workshop
 
-EVENTS = 400
+EVENTS = 720
 
 
 class Waiting:
