@@ -75,6 +75,7 @@ def add_parser(commands: _SubParsersAction[Parser]) -> None:
     parser.add_argument("--mu", type=_positive, metavar="RATE", help="μ: departures of each that is there")
     parser.add_argument("--population", type=_count, metavar="N", help="subscribers at each end-broker (any number)")
     parser.add_argument("--omega", type=_number, metavar="RATE", help="ω: notifications")
+    parser.add_argument("--regular", action="store_true", help="notifications every 1/ω, not at random times")
     parser.add_argument("--gamma", type=_number, metavar="RATE", help="γ: publishers' beginnings; with --multicast")
     parser.add_argument("--nu", type=_number, metavar="RATE", help="ν: their endings (0 is always active)")
     parser.add_argument("--r", type=_positive, metavar="TIME", help="the refresh period")
@@ -161,6 +162,8 @@ def _rounds(args: Namespace) -> dict[str, float]:
     for name in (*RATES, "r", "population", "locality", "wave_amplitude", "wave_frequency"):
         if getattr(args, name) is not None:
             raise UsageError(f"--{name.replace('_', '-')} has no meaning with --static, where nothing changes")
+    if args.regular:
+        raise UsageError("--regular has no meaning with --static, where there is one notification")
     shape = m_ary(*args.tree)
     if args.static > len(shape.leaves):
         raise UsageError(f"--static {args.static}: there are {len(shape.leaves)} end-brokers, one subscriber at each")
@@ -207,13 +210,15 @@ def _tree(args: Namespace, name: str, shape: Tree, publisher: int, members: dict
     swell, near = _swell(args, lam), args.locality or 1.0
     away = distance(shape, publisher) if args.locality else {}
     crowds = (Crowd(at, lam / near ** away.get(at, 0), args.mu, count, swell=swell) for at, count in members.items())
-    return Network(name, shape, (Source(publisher, args.omega),), tuple(crowds))
+    return Network(name, shape, (Source(publisher, args.omega, is_regular=args.regular),), tuple(crowds))
 
 
 def _multicast(args: Namespace) -> Network:
     for name in ("psi", "population", "locality", "wave_amplitude", "wave_frequency"):
         if getattr(args, name) is not None:
             raise UsageError(f"--{name.replace('_', '-')} has no meaning with --multicast")
+    if args.regular:
+        raise UsageError("--regular has no meaning with --multicast, where publishers come and go")
     lacking = [f"--{name}" for name in ("lam", "gamma", "nu") if getattr(args, name) is None]
     if lacking:
         raise UsageError(f"{', '.join(lacking)} missing: give the rates λ, γ and ν of the clients")

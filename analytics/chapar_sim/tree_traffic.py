@@ -65,6 +65,8 @@ class Source(NamedTuple):
     notices: tuple[Event, ...] = (NOTICE,)
     """What it publishes: one of these, all equally likely."""
     advertises: Filter = WANTED
+    is_regular: bool = False
+    """Notifications come every 1/ω, instead of at random."""
 
 
 class Rates(NamedTuple):
@@ -128,14 +130,18 @@ class Traffic:
         return rates_of(self.tree.counts, duration)
 
     def _later(self, rate: float, action: Callable[[], None]) -> None:
-        """Do something after a time that is exponential with this rate; before it, let brokers do what is due."""
+        """Do something after a time that is exponential with this rate."""
+        if rate > 0:
+            self._clock.after(self._rng.expovariate(rate), self._acting(action))
+
+    def _acting(self, action: Callable[[], None]) -> Callable[[], None]:
+        """What to do at a time: before it, let brokers do what is due."""
 
         def act() -> None:
             self.tree.run_until(self._clock.now)
             action()
 
-        if rate > 0:
-            self._clock.after(self._rng.expovariate(rate), act)
+        return act
 
     def _client(self, at: int) -> Subscriber:
         self._number += 1
@@ -150,7 +156,7 @@ class Traffic:
             self._begin(source, client)
         else:
             self._later(source.beginnings, lambda: self._begin(source, client))
-        self._later(source.notifications, lambda: self._publish(source, client))
+        self._notify(source, client, self._rng.random() if source.is_regular else 1)
 
     def _begin(self, source: Source, client: Subscriber) -> None:
         self._active.add(client)
@@ -166,7 +172,14 @@ class Traffic:
         self.tree.delivered.clear()
         if client in self._active:
             self.tree.publish(source.at, self._rng.choice(source.notices))
-        self._later(source.notifications, lambda: self._publish(source, client))
+        self._notify(source, client)
+
+    def _notify(self, source: Source, client: Subscriber, share: float = 1.0) -> None:
+        """Publish when it is time again, or at first after a share of that time."""
+        if not source.is_regular:
+            self._later(source.notifications, lambda: self._publish(source, client))
+        elif source.notifications > 0:
+            self._clock.after(share / source.notifications, self._acting(lambda: self._publish(source, client)))
 
     # Subscribers
 

@@ -78,6 +78,13 @@ def test_several_runs_are_averaged(capsys: pytest.CaptureFixture[str]) -> None:
     assert measured(capsys, *run)["total"] == pytest.approx(figures["total"], abs=4 * figures["deviation"])
 
 
+def test_regular_notifications(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every 1/ω: exactly 124 ω messages a minute when they are flooded, without chance in it."""
+    rates = ("--psi", "20", "--mu", "1", "--omega", "6", "--r", "1/6", "--duration", "2", "--regular")
+    for seed in ("1", "2"):
+        assert measured(capsys, "--battalion", "--algorithm", "flooding", *rates, "--seed", seed)["total"] == 744
+
+
 def test_local_interest_in_the_battalion(capsys: pytest.CaptureFixture[str]) -> None:
     """λ = 1, q = 1e9: only the publisher's platoon subscribes, and its four links carry nearly all notifications."""
     rates = ("--lam", "1", "--mu", ".1", "--omega", "6", "--r", "1e6", "--duration", "100", "--locality", "1e9")
@@ -131,6 +138,8 @@ def test_figures_as_text(capsys: pytest.CaptureFixture[str]) -> None:
         (["--tree", "2,4", "--static", "9"], "there are 8 end-brokers"),
         (["--tree", "2,4", "--static", "3", "--placements", "0"], "average at least 1"),
         (["--tree", "2,4", "--static", "3", "--mu", "1"], "--mu has no meaning with --static"),
+        (["--tree", "2,4", "--static", "3", "--regular"], "--regular has no meaning with --static"),
+        (["--multicast", "3,4", *RATES, "--regular"], "--regular has no meaning with --multicast"),
         (["--tree", "2,4", "--static", "3", "--runs", "2"], "--runs has no meaning with --static"),
         (["--tree", "2,4", "--static", "3", "--place", "apart", "--placements", "2"], "there is one"),
     ],

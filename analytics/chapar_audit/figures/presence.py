@@ -9,7 +9,7 @@ import numpy as np
 
 from chapar_audit import drawing
 from chapar_audit.figures.figure import Drawing, Effort, Figure
-from chapar_audit.figures.measured import crossing, half_width
+from chapar_audit.figures.measured import crossing, half_width, tolerance
 from chapar_audit.models.cafes import Cafes
 from chapar_audit.verdict import compared
 
@@ -34,8 +34,8 @@ SUBSCRIBED: Final[Mapping[Effort, Sequence[float]]] = {Effort.QUICK: (1,), Effor
 """The 1/μ that are measured."""
 RUNS: Final = {Effort.QUICK: 3, Effort.FULL: 8}
 MINUTES: Final = {Effort.QUICK: 400, Effort.FULL: 1000}
-WITHIN: Final = {Effort.QUICK: 0.12, Effort.FULL: 0.06}
-"""Tolerance: the few clients publish and pause for long, so that it takes long to meet their average."""
+WITHIN: Final = 0.04
+"""Least tolerance. The few clients publish and pause for long, so that it takes long to meet their average."""
 FINE: Final = 100
 SUBSCRIPTIONS, NOTIFICATIONS = "identity", "flooding"
 """What is flooded, as routing algorithms on trees are called: identity routing sends all routers the subscriptions."""
@@ -63,7 +63,7 @@ def difference(workshop: Workshop, effort: Effort) -> Drawing:
         axes.set_ylim(min(lows), max(highs))
     panels[0].set_ylabel("A_NF − A_SF, messages a minute")
     drawing.shared_legend(drawn)
-    rows = [row for spot, each in measured.items() for row in _rows(spot, each, WITHIN[effort])]
+    rows = [row for spot, each in measured.items() for row in _rows(spot, each, RUNS[effort])]
     return Drawing(drawn, _caption(effort), rows)
 
 
@@ -107,14 +107,15 @@ def _points(axes: Axes, measured: Mapping[Spot, Mapping[str, Mapping[str, Any]]]
     drawing.measured_points(axes, [spot.subscribed for spot in measured], more, "our broker", bars)
 
 
-def _rows(spot: Spot, measured: Mapping[str, Mapping[str, Any]], within: float) -> list[Finding]:
+def _rows(spot: Spot, measured: Mapping[str, Mapping[str, Any]], runs: int) -> list[Finding]:
     where = f"1/ν = {spot.publishing:g}, 1/μ = {spot.subscribed:g}"
     expected = {
         SUBSCRIPTIONS: ("flooding subscriptions", model(spot).subscription_flooding),
         NOTIFICATIONS: ("flooding notifications", model(spot).notification_flooding),
     }
     return [
-        compared(JOB, f"{name}, {where}", measured[flooded]["total"], right, within=within, unit=UNIT,
+        compared(JOB, f"{name}, {where}", measured[flooded]["total"], right,
+                 within=tolerance(measured[flooded], runs, WITHIN), unit=UNIT,
                  reason="routers say otherwise who wants what than 4.1 to 4.3 with the toggle rate of c sources")
         for flooded, (name, right) in expected.items()
     ]  # fmt: skip
