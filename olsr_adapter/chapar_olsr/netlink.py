@@ -33,8 +33,13 @@ class Netlink:
     def __init__(self) -> None:
         self.socket: Any = None
         """pyroute2's AsyncIPRoute, to be used in coroutines given to `run` only."""
-        self._loop = asyncio.SelectorEventLoop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="netlink", daemon=True)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it was opened, and not closed since."""
+        return self._loop is not None
 
     async def open(self, groups: int = 0) -> None:
         """Connect, and hear of changes in these multicast groups. Raises NetlinkError, OSError or ImportError."""
@@ -46,6 +51,8 @@ class Netlink:
             if groups:
                 await self.socket.bind(groups)
 
+        self._loop = asyncio.SelectorEventLoop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="netlink", daemon=True)
         self._thread.start()
         await self.run(connect())
 
@@ -53,17 +60,18 @@ class Netlink:
         """What the coroutine gives, run in netlink's thread. Raises NetlinkError for a refusal of the kernel."""
         from pyroute2.netlink.exceptions import NetlinkError as Refusal  # noqa: PLC0415 - as above
 
+        assert self._loop is not None, "it is open"
         try:
             return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
         except Refusal as error:
             raise NetlinkError(error.code, str(error.args[-1])) from None
 
     async def close(self) -> None:
-        """End the connection and its thread. A second call does nothing."""
-        if not self._thread.is_alive():
-            if not self._loop.is_closed():
-                self._loop.close()
+        """End the connection and its thread, if it is open."""
+        loop, thread = self._loop, self._thread
+        if loop is None or thread is None:
             return
+        self._loop = self._thread = None
 
         async def disconnect() -> None:
             tasks = asyncio.all_tasks() - {asyncio.current_task()}
@@ -75,10 +83,10 @@ class Netlink:
 
         try:
             async with asyncio.timeout(CLOSING_PATIENCE):
-                await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(disconnect(), self._loop))
+                await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(disconnect(), loop))
         except TimeoutError:
             pass  # the thread is a daemon's: it ends with the process
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        await asyncio.to_thread(self._thread.join, CLOSING_PATIENCE)
-        if not self._thread.is_alive():
-            self._loop.close()
+        loop.call_soon_threadsafe(loop.stop)
+        await asyncio.to_thread(thread.join, CLOSING_PATIENCE)
+        if not thread.is_alive():
+            loop.close()

@@ -91,7 +91,9 @@ class RouteTable:
             raise RouteTableError(_why(refused))
 
     async def close(self) -> None:
-        """Take all our routes out. Raises RouteTableError if that cannot be."""
+        """Take all our routes out, if it is open. Raises RouteTableError if that cannot be."""
+        if not self._netlink.is_open:
+            return
         try:
             await self.update({})
         finally:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from contextlib import aclosing
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
@@ -14,7 +16,7 @@ from chapar_olsr.embedded import AgentDriver, EmbeddedSource, KernelRoutes, want
 from chapar_olsr.faults import Fault, Faults
 from chapar_olsr.route_table import RouteTable, RouteTableError
 from chapar_olsr.sockets import OlsrSockets
-from chapar_olsr.source import Identity
+from chapar_olsr.source import Identity, SourceError
 from chapar_olsr.view import Route
 from olsr_loopback import LOOPBACK, loop_factory, neighbour, port, run
 from olsr_network import Network
@@ -226,6 +228,39 @@ def test_a_kernel_that_refuses_is_complained_of_once(
     assert table.calls == calls
     assert len(caplog.records) == lines
     assert all("routes are not in the kernel: not permitted" in each.getMessage() for each in caplog.records)
+
+
+def test_the_agent_runs_without_netlink(
+    port: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where routes cannot be kept in the kernel at all it finds them nevertheless, and the log says why once."""
+    monkeypatch.setitem(sys.modules, "pyroute2", None)
+
+    async def work() -> None:
+        driver = AgentDriver(QUICK, [LOOPBACK], port=port)
+        async with aclosing(driver.run()) as running:
+            assert (await anext(running)).main == LOOPBACK.number
+
+    run(work, None)
+    (record,) = caplog.records
+    assert "routes are not in the kernel: pyroute2 is not installed" in record.getMessage()
+
+
+def test_an_agent_that_cannot_speak_leaves_nothing_open(port: int) -> None:
+    """It will be started again and again."""
+
+    async def work() -> int:
+        with pytest.raises(SourceError, match="cannot speak OLSR"):
+            await anext(AgentDriver(QUICK, [LOOPBACK], port=port).run())
+        return len(os.listdir("/proc/self/fd"))
+
+    async def twice() -> None:
+        alone = OlsrSockets([LOOPBACK], port, lambda _: None, Faults())
+        alone.open()
+        assert await work() == await work()
+        alone.close()
+
+    run(twice, None)
 
 
 class SlowTable(FakeTable):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import threading
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,7 @@ def test_the_kernel_answers_on_every_loop_and_nothing_is_left_behind(
 
 
 def test_a_refusal_of_the_kernel_has_its_number() -> None:
-    """And one that was never opened can be closed."""
+    """And one that was never opened holds nothing, and can be closed."""
 
     async def work() -> None:
         netlink = Netlink()
@@ -54,6 +55,9 @@ def test_a_refusal_of_the_kernel_has_its_number() -> None:
             await netlink.run(impossible())
         assert refused.value.code in (errno.ENODEV, errno.EPERM)
         await netlink.close()
-        await Netlink().close()
+        before = os.listdir("/proc/self/fd")
+        never = Netlink()
+        assert os.listdir("/proc/self/fd") == before
+        await never.close()
 
     asyncio.run(work())
