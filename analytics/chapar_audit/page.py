@@ -51,7 +51,7 @@ figcaption { margin-top: .4rem; font-size: .925rem; color: #3d4650; max-width: 4
 details { font-size: .925rem; } summary { cursor: pointer; color: #3d4650; }
 .error { border-left: 4px solid #b7791f; padding: .1rem 0 .1rem .8rem; font-size: .925rem; }
 .missing { color: #5b6570; font-style: italic; }
-nav ol { columns: 2 20rem; column-gap: 3rem; padding-left: 1.3rem; font-size: .925rem; }
+nav ol { columns: 2 20rem; column-gap: 3rem; padding-left: 1.8rem; font-size: .925rem; }
 a { color: #0b5394; }
 svg * { stroke-linejoin: round; stroke-linecap: butt; }
 @media (max-width: 40rem) { body { padding: 1rem .8rem 3rem; } dl { grid-template-columns: 1fr; gap: 0; }
