@@ -187,5 +187,5 @@ def lease_rows(recorded: Recorded, lease_s: float) -> list[Finding]:
     most = renewals * row.brokers
     state = State.HOLDS if row.sent <= most else State.DEVIATES
     reason = "" if row.sent <= most else "brokers renew more often than their settings say, or rows are there twice"
-    tolerance = f"each broker once in {period:g} s, relayed by each of {row.brokers}"
-    return [Finding(JOB, LEASES, state, float(row.sent), float(most), "at most", tolerance, reason)]
+    tolerance = f"at most: each broker once in {period:g} s, relayed by each of {row.brokers}"
+    return [Finding(JOB, LEASES, state, float(row.sent), float(most), "transmissions", tolerance, reason)]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 JOB: Final = "traffic"
 TREES: Final = "events in real time, link by link"
-PRICES: Final = "transmissions for an event in real time, against recorded routes"
+PRICES: Final = "an event in real time on average, against recorded routes"
 
 
 class Alike(NamedTuple):
@@ -230,4 +230,4 @@ def _prices(judged: Sequence[Judged], removed: int) -> Finding:
         said.append(f"{cheap} events cost less than any way to their homes: rows of frames are missing, {why}")
     tolerance = f"each of {events} at most the union of its next-hop paths, at least one at each distance ({least:.3g})"
     state = State.DEVIATES if said else State.HOLDS
-    return Finding(JOB, PRICES, state, measured, most, "on average", tolerance, "; ".join(said))
+    return Finding(JOB, PRICES, state, measured, most, "transmissions", tolerance, "; ".join(said))

@@ -124,4 +124,4 @@ def judged(links: Mapping[Way, Link], lost_in_air: int | None, late: float) -> F
         )
     most = sum(link.most(late) for way, link in links.items() if link.repeated > link.asked)
     state = State.DEVIATES if wrong else State.HOLDS
-    return Finding(JOB, SUBJECT, state, float(sum(unasked.values())), float(most), "at most", tolerance, reason)
+    return Finding(JOB, SUBJECT, state, float(sum(unasked.values())), float(most), "datagrams", tolerance, reason)
