@@ -36,6 +36,8 @@ CRASH_US: Final = 30 * MICRO
 """Where frames were not recorded: a daemon that is started again has crashed at most so long before."""
 CROSSING_US: Final = 8 * MICRO
 """Until an event has crossed a network that repairs it hop by hop."""
+MOST_BROADCAST: Final = 5_000
+"""Wishes that are sent to wherever events are; each comes as often as there are parts of a run in which it stands."""
 MOST_NAMED: Final = 3
 """Nodes or clients that a row names."""
 WORDS: Final[Mapping[str, str]] = {
@@ -111,7 +113,7 @@ def judge(recorded: Recorded) -> Judgement:
     reasons = _reasons(found)
     came = 0
     if any(each.reason == Unsaid.VANISHED for each in reasons):
-        found = failures.addressed(found, account.known).cache()
+        found = failures.addressed(found, account.known, account.published).cache()
         reasons = _reasons(found)
         came = 0 if "frames" in recorded.missing else failures.sent_home(found, recorded.tables["frames"])
     findings = [
@@ -133,14 +135,14 @@ def judge(recorded: Recorded) -> Judgement:
 def _account(recorded: Recorded) -> Account:
     tables, span, restarts = recorded.tables, _span(recorded), _restarts(recorded)
     wishes = fates.spells(tables["interests"]).cache()
+    kinds = {row.is_plain: row["count"] for row in wishes.groupBy("is_plain").count().collect()}
     published = fates.events(tables["publishes"], *fates.elements(tables["publishes"]), span.end).cache()
     given = fates.lives(tables["deliveries"], restarts)
-    known = fates.fates(fates.wanted(published, wishes, span), given, published).cache()
+    how = "broadcast" if kinds.get(True, 0) <= MOST_BROADCAST else "shuffle_hash"
+    known = fates.fates(fates.wanted(published, wishes, span, how), given, published).cache()
     hop_limit = round(_protocol(recorded, "hop_limit"))
-    is_vague = bool(wishes.where("not is_plain").take(1))
-    return Account(
-        recorded, published, wishes, known, _times(recorded, span), _downs(recorded, restarts), hop_limit, is_vague
-    )
+    times, downs = _times(recorded, span), _downs(recorded, restarts)
+    return Account(recorded, published, wishes, known, times, downs, hop_limit, False in kinds)
 
 
 def _lacking(account: Account, totals: Sequence[Row]) -> DataFrame:
@@ -287,7 +289,7 @@ def _order(account: Account) -> Finding:
 def _strangers(account: Account, suspects: int) -> Finding:
     subject, counts = "nothing comes that was not published, or not asked for", Counter[str]()
     if suspects:
-        strange = handed.strangers(account.known, account.wishes, account.hop_limit)
+        strange = handed.strangers(account.known, account.wishes, account.published, account.hop_limit)
         rows = (
             strange.groupBy("fault")
             .agg(f.count("*").alias("found"), f.min_by(f.struct(*fates.PAIR), "event_id").alias("one"))

@@ -47,14 +47,8 @@ OF_ALL: Final = ("table_full", "discarded", "not_member")
 """Reasons for which an event is dropped as a whole, recorded of the node that dropped it."""
 EVERYBODY: Final = "no_broker"
 """A loss of which nobody knows to whom: recorded of all nodes."""
-COLUMNS: Final = (
-    *PAIR, "began_us", "ended_us", "origin", "publisher", "subject", "delivery", "lifetime_ms",
-    "published_us", "last_us",
-)  # fmt: skip
-
-LACKING: Final = (
-    "event_id binary, home int, client string, delivery string, told_by int, reason string"
-)
+COLUMNS: Final = (*PAIR, "began_us", "ended_us", "origin", "delivery", "lifetime_ms", "published_us")
+LACKING: Final = "event_id binary, home int, client string, delivery string, told_by int, reason string"
 """What is needed of it in the end."""
 
 
@@ -243,18 +237,17 @@ def _was_down(downs: Downs, column: str, began: Column, ended: Column) -> Column
     return found
 
 
-def addressed(found: DataFrame, known: DataFrame) -> DataFrame:
+def addressed(found: DataFrame, known: DataFrame, published: DataFrame) -> DataFrame:
     """What has vanished, but where nothing of the kind was ever given or lost, may be addressed to other nodes."""
     stream = ["origin", "publisher", "subject", "delivery", "home"]
-    given = known.where("times > 0 and origin is not null").select(*stream)
-    lost = found.where("told is not null").select(*stream)
-    came = given.unionByName(lost).distinct().withColumn("came", f.lit(True))  # noqa: FBT003
-    both = found.alias("found").join(
-        came.alias("came"), [f.col(f"found.{name}").eqNullSafe(f.col(f"came.{name}")) for name in stream], "left"
-    )
-    is_other = (f.col("reason") == Unsaid.VANISHED) & f.col("came.came").isNull()
+    kinds = published.select("event_id", "publisher", f.coalesce("subject", f.lit("")).alias("subject"))
+    given = known.where("times > 0 and origin is not null").join(kinds, "event_id").select(*stream)
+    lacking = found.join(kinds, "event_id")
+    came = given.unionByName(lacking.where("told is not null").select(*stream)).distinct()
+    both = lacking.join(came.withColumn("came", f.lit(True)), stream, "left")  # noqa: FBT003
+    is_other = (f.col("reason") == Unsaid.VANISHED) & f.col("came").isNull()
     reason = f.when(is_other, f.lit(str(Unsaid.ADDRESSED))).otherwise(f.col("reason"))
-    return both.select("found.*", reason.alias("now")).drop("reason").withColumnRenamed("now", "reason")
+    return both.withColumn("reason", reason).select(*found.columns)
 
 
 def sent_home(found: DataFrame, frames: DataFrame) -> int:

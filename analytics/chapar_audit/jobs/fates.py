@@ -117,10 +117,11 @@ def asks(asked: str, found: str) -> Column:
     return (f.hex(asked) == ids.NOTHING.hex()) | (f.col(asked) == f.col(found))
 
 
-def wanted(published: DataFrame, wishes: DataFrame, span: Span) -> DataFrame:
+def wanted(published: DataFrame, wishes: DataFrame, span: Span, how: str = "shuffle_hash") -> DataFrame:
     """Pairs of an event and a client that wanted it by a plain filter: event_id, home, client, began_us, ended_us.
 
-    Of real-time events when they were published; of others in the end, be it theirs or that of the run.
+    Of real-time events when they were published; of others in the end, be it theirs or that of the run. `how` wishes
+    are joined is a hint: few of them are better broadcast.
     """
     width = span.bucket_us
     place = f.floor((f.greatest(f.lit(span.begin), f.least("last_us", f.lit(span.end))) - span.begin) / width)
@@ -130,13 +131,9 @@ def wanted(published: DataFrame, wishes: DataFrame, span: Span) -> DataFrame:
     )
     first = f.floor((f.greatest("began_us", f.lit(span.begin)) - span.begin) / width)
     last = f.floor((f.least("ended_us", f.lit(span.end)) - span.begin) / width)
-    standing = (
-        wishes.where("is_plain")
-        .withColumn("place", f.explode(f.sequence(first, f.greatest(first, last))))
-        .hint("shuffle_hash")
-    )
+    standing = wishes.where("is_plain").withColumn("place", f.explode(f.sequence(first, f.greatest(first, last))))
     return (
-        asked.join(standing, ["place", "asked_subject"])
+        asked.join(standing.hint(how), ["place", "asked_subject"])
         .where(asks("asked_sender", "sender_element") & f.col("last_us").between(f.col("began_us"), f.col("ended_us")))
         .select(*PAIR, "began_us", "ended_us")
     )
@@ -155,8 +152,8 @@ def fates(pairs: DataFrame, deliveries: DataFrame, published: DataFrame) -> Data
     """Of each event that was wanted or given, by client, what became of it.
 
     event_id, home, client, began_us and ended_us of the wish (null: by no plain filter at that time), times given and
-    in how many lives of the home, first_us, via, hops, life of the first time; and the columns of the event, which are
-    null if nobody published it.
+    in how many lives of the home, first_us, via, hops, life of the first time; origin, delivery, lifetime_ms and
+    published_us of the event, which are null if nobody published it.
     """
     nothing = [f.lit(None).cast(kind).alias(name) for name, kind in _GIVEN]
     asked = pairs.select(*PAIR, "began_us", "ended_us", *nothing)
@@ -167,10 +164,10 @@ def fates(pairs: DataFrame, deliveries: DataFrame, published: DataFrame) -> Data
         f.lit(None).cast("long").alias("began_us"),
         f.lit(None).cast("long").alias("ended_us"),
         "ts_us",
-        "via",
+        f.array_position(f.lit(list(VIAS)), f.col("via")).cast("int").alias("via"),
         f.col("hops").cast("int").alias("hops"),
         "life",
-    )
+    ).repartition("event_id")
     grouped = (
         asked.unionByName(given)
         .groupBy(*PAIR)
@@ -178,14 +175,20 @@ def fates(pairs: DataFrame, deliveries: DataFrame, published: DataFrame) -> Data
             f.min("began_us").alias("began_us"),
             f.max("ended_us").alias("ended_us"),
             f.count("ts_us").alias("times"),
-            f.size(f.collect_set("life")).alias("lives"),
+            f.bit_or(f.expr("shiftleft(1L, life)")).alias("lives"),
             f.min("ts_us").alias("first_us"),
-            f.min_by("via", "ts_us").alias("via"),
+            f.min_by("via", "ts_us").alias("way"),
             f.min_by("hops", "ts_us").alias("hops"),
             f.min_by("life", "ts_us").alias("life"),
         )
+        .withColumn("via", f.coalesce(f.get(f.lit(list(VIAS)), f.col("way") - 1), f.lit("unknown")))
+        .withColumn("lives", f.coalesce(f.bit_count("lives"), f.lit(0)))
+        .drop("way")
     )
-    return grouped.join(published.hint("shuffle_hash"), "event_id", "left")
+    event = published.select("event_id", "origin", "delivery", "lifetime_ms", "published_us")
+    return grouped.join(event.hint("shuffle_hash"), "event_id", "left")
 
 
-_GIVEN: Final = (("ts_us", "long"), ("via", "string"), ("hops", "int"), ("life", "int"))
+VIAS: Final = ("realtime", "memorised", "instant")
+"""The ways of deliveries, of which any other is unknown."""
+_GIVEN: Final = (("ts_us", "long"), ("via", "int"), ("hops", "int"), ("life", "int"))

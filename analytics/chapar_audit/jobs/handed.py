@@ -101,12 +101,13 @@ def unexcused(late: DataFrame, wishes: DataFrame, settling_us: int) -> DataFrame
     return late.join(begun.select(*PAIR).distinct(), list(PAIR), "left_anti")
 
 
-def strangers(known: DataFrame, wishes: DataFrame, hop_limit: int) -> DataFrame:
+def strangers(known: DataFrame, wishes: DataFrame, published: DataFrame, hop_limit: int) -> DataFrame:
     """What cannot have been: event_id, home, client, fault."""
     stood = wishes.select(*CLIENT, "asked_subject", "asked_sender", "began_us", "ended_us")
     unasked = _given(known).where("began_us is null").drop("began_us", "ended_us")
     invited = (
-        unasked.join(stood, list(CLIENT))
+        unasked.join(published.select("event_id", "subject_element", "sender_element"), "event_id")
+        .join(stood, list(CLIENT))
         .where(
             asks("asked_subject", "subject_element")
             & asks("asked_sender", "sender_element")

@@ -89,7 +89,7 @@ def test_who_wanted_an_event_and_who_was_given_it(spark: SparkSession) -> None:
         given(11, 1, "reader"),
         given(13, 1, "reader"),
         given(30, 1, "reader"),
-        given(12, 9, "reader"),
+        (*given(12, 9, "reader")[:6], "?", 0, 3),
     )
     known = fates.fates(pairs, fates.lives(rows, {3: [20 * S]}), once).collect()
     wanted: dict[int, set[str]] = {}
@@ -104,9 +104,9 @@ def test_who_wanted_an_event_and_who_was_given_it(spark: SparkSession) -> None:
     counted = {row.event_id[-1]: row for row in known if row.client == "reader"}
     first = counted[1]
     assert (first.times, first.lives, first.first_us, first.hops, first.life) == (3, 2, 11 * S, 2, 0)
-    assert (first.origin, first.publisher, first.published_us) == (1, "source", 10 * S)
-    assert (counted[2].times, counted[2].last_us) == (0, 70 * S)
-    assert (counted[9].times, counted[9].published_us) == (1, None)
+    assert (first.origin, first.delivery, first.published_us, first.via) == (1, "realtime", 10 * S, "realtime")
+    assert (counted[2].times, counted[2].lives, counted[2].first_us, counted[2].lifetime_ms) == (0, 0, None, 60_000)
+    assert (counted[9].times, counted[9].published_us, counted[9].via) == (1, None, "unknown")
 
 
 def test_wishes_are_met_in_every_part_of_a_run(spark: SparkSession) -> None:
