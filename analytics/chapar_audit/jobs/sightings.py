@@ -38,8 +38,10 @@ AMOUNT: Final = ("frames", "bytes")
 
 def told(frames: DataFrame) -> DataFrame:
     """By node, direction, source (of what was received) and kind."""
+    same = frames.groupBy("node", "direction", "peer", "kind", "bytes").agg(f.count("*").alias("frames"))
     source = f.when(f.col("direction") == "rx", f.coalesce("peer", f.lit(NOBODY)))
-    return _summed(frames.where("traffic_class != 'client'"), "node", "direction", source.alias("source"), "kind")
+    sizes = same.withColumn("bytes", f.col("bytes") * f.col("frames")).withColumn("source", source)
+    return _added(sizes, "node", "direction", "source", "kind")
 
 
 def doubled(frames: DataFrame) -> DataFrame:
@@ -73,11 +75,12 @@ def unrouted(frames: DataFrame, routes: DataFrame) -> DataFrame:
 
 def aired(air: DataFrame) -> DataFrame:
     """Frames of chapard's on the air, by sender, source, receivers and kind. One that hears twice is there twice."""
-    each = air.where(f.size("kinds") > 0).select(
-        "sender", "source", "receivers", f.inline(f.arrays_zip("kinds", "kind_bytes")).alias("kind", "bytes")
-    )
+    same = air.where(f.size("kinds") > 0).groupBy("sender", "source", "receivers", "kinds", "kind_bytes").count()
+    content = f.inline(f.arrays_zip("kinds", "kind_bytes")).alias("kind", "size")
+    each = same.select("sender", "source", "receivers", f.col("count").alias("frames"), content)
     kind = f.when(f.col("source").isNull(), GARBAGE).otherwise(f.col("kind"))
-    return _summed(each.withColumn("kind", kind), "sender", "source", "receivers", "kind")
+    sizes = each.withColumn("bytes", f.col("size") * f.col("frames")).withColumn("kind", kind)
+    return _added(sizes, "sender", "source", "receivers", "kind")
 
 
 def sent(seen: DataFrame) -> DataFrame:

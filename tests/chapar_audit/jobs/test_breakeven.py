@@ -137,6 +137,7 @@ def test_what_events_cost_and_would_have_cost(spark: SparkSession) -> None:
     row = costs(tables).first()
     assert row is not None
     assert tuple(row) == (0, 10, 2, 6, (2 + 7) + 3)
+    assert costs(tables, share=10**9).first() == (None, None, 0, None, None)
 
 
 def test_how_far_events_of_a_time_came(spark: SparkSession) -> None:
