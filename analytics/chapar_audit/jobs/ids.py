@@ -5,7 +5,12 @@ The content stands for all conditions on attributes; which events satisfy them, 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import mmh3
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 ELEMENT = 4
 """Bytes of a hash."""
@@ -29,6 +34,12 @@ def sender(node: int) -> bytes:
 def is_plain(filter_id: bytes) -> bool:
     """Whether it asks for a subject at most."""
     return not any(filter_id[ELEMENT:])
+
+
+def may_cover(filter_ids: Iterable[bytes]) -> bool:
+    """Whether any of these filters may cover another: those that ask for one subject, or any whatever the subject."""
+    subjects = [filter_id[:ELEMENT] for filter_id in filter_ids]
+    return len(subjects) > 1 and (NOTHING in subjects or len(set(subjects)) < len(subjects))
 
 
 def asks_for(filter_id: bytes, subject: str | None) -> bool:

@@ -32,6 +32,12 @@ if TYPE_CHECKING:
 JOB: Final = "traffic"
 EXACT: Final = frozenset({"flooding", "simple", "identity"})
 """Algorithms of which it is known, without the text of filters, what they tell."""
+UNKNOWN: Final = {
+    "covering": "what covering routing tells depends on which filters cover which, and their text is not recorded",
+    "merging": "what merging routing tells depends on which filters are merged, and their text is not recorded",
+    "auto": "auto routing floods some classes of filters over some links, which is not recorded",
+}
+"""Why it is not known of the others."""
 WORDS: Final = {"subscribe": "subscriptions", "unsubscribe": "unsubscriptions", "refresh": "refreshes"}
 REFRESHES: Final = "one refresh per period, which all links share, and filter on each link in use: x/r"
 RATES: Final = sql.StructType(
@@ -70,8 +76,8 @@ def _interest_rows(
     """The rows on interest, and by way and change how many messages were expected."""
     algorithm = overlay.algorithm
     why = ""
-    if algorithm not in EXACT:
-        why = f"what {algorithm} routing tells depends on which filters cover which, and their text is not recorded"
+    if not _is_exact(overlay, clients):
+        why = UNKNOWN.get(algorithm, f"what {algorithm} routing tells is not known")
     elif overlay.advertisements:
         why = "subscriptions follow advertisements, of which only ids are recorded"
     elif recorded.tables["runs"].count() > len(recorded.settings):
@@ -111,7 +117,7 @@ def _notification_rows(
         rows = tables["publishes"].groupBy("node").count().collect()
         due = carried.flooded(overlay, Counter({row.node: row["count"] for row in rows}))
     elif overlay.algorithm == "auto":
-        return [_open(what, "auto routing floods some classes of filters over some links, which is not recorded")]
+        return [_open(what, UNKNOWN["auto"])]
     else:
         found = carried.collected(carried.patterns(tables["deliveries"], tables["losses"]))
         due = carried.carried(overlay, found, _waiting(tables["sessions"]))
@@ -160,13 +166,19 @@ def _removed(recorded: Recorded, dataset: str) -> int:
     return int(row.rows or 0) if row is not None else 0
 
 
+def _is_exact(overlay: Overlay, clients: Clients) -> bool:
+    """Whether what brokers tell each other is known: by covering routing it is as by identity, if nothing covers."""
+    is_alone = overlay.algorithm == "covering" and not ids.may_cover(clients.locals)
+    return overlay.algorithm in EXACT or is_alone
+
+
 # In equilibrium
 
 
 def _steady_rows(overlay: Overlay, span: Span, heard: Spoken, clients: Clients, *, is_right: bool) -> list[Finding]:
     cut = batches(span)
-    if overlay.algorithm not in EXACT or overlay.advertisements:
-        return [_open(f"rates of {overlay.algorithm} routing", "the models price this for one link and two filters")]
+    if not _is_exact(overlay, clients) or overlay.advertisements:
+        return [_open(f"rates of {overlay.algorithm} routing", "no model has rates for this on a tree")]
     by_class: dict[bytes, list[bytes]] = {}
     for filter_id in clients.locals:
         by_class.setdefault(ids.class_of(filter_id), []).append(filter_id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chapar.filter import Filter
-from chapar_audit.jobs.ids import asks_for, class_of, element, is_plain
+from chapar_audit.jobs.ids import asks_for, class_of, element, is_plain, may_cover
 
 
 def test_an_id_tells_the_subject_of_its_filter() -> None:
@@ -26,3 +26,12 @@ def test_filters_of_a_class_ask_for_the_same_subject_and_type() -> None:
     )
     assert class_of(plain.fid) == class_of(fast.fid) != class_of(typed.fid)
     assert [is_plain(each.fid) for each in (plain, fast, typed)] == [True, False, False]
+
+
+def test_filters_for_different_subjects_cover_none_of_each_other() -> None:
+    """Of one subject they may, and one for any subject may cover all."""
+    one, other, narrow = Filter(subject="a").fid, Filter(subject="b").fid, Filter(subject="a", where="x > 1").fid
+    assert not may_cover([one, other])
+    assert not may_cover([Filter(where="x > 1").fid])
+    assert may_cover([one, other, narrow])
+    assert may_cover([one, Filter(where="x > 1").fid])

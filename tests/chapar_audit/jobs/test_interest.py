@@ -164,6 +164,19 @@ def spoken_once(recorded: Recorded) -> DataFrame:
     return recorded.tables["interests"].unionByName(told)
 
 
+def test_covering_routing_of_filters_that_cover_none_is_judged_as_identity(spark: SparkSession, tmp_path: Path) -> None:
+    """Message by message; what is merged is open."""
+    traffic_run(tmp_path, Algorithm.COVERING, 30)
+    recorded = load(spark, tmp_path)
+    findings = judge_tree(recorded).findings
+    assert [each.tolerance for each in findings[:4]] == ["exact"] * 4
+    assert not rows(findings, State.DEVIATES)
+    merged = {node: {**each, "routing": {**each["routing"], "algorithm": "merging"}} for node, each in
+              recorded.settings.items()}  # fmt: skip
+    vague = rows(judge_tree(replace(recorded, settings=merged)).findings, State.OPEN)
+    assert "which filters are merged" in vague["interest of merging routing, link by link"].reason
+
+
 def test_settings_that_are_no_tree_are_open(identity: Recorded) -> None:
     """Nothing can be expected, and that is said."""
     mixed = {**identity.settings, 0: {**identity.settings[0], "overlay": {"links": []}}}
