@@ -116,7 +116,7 @@ def _kept(place: Path, tables: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
 def _title(found: Survey) -> str:
     first = found.starts[0]
     nodes = len({start.node for start in found.starts})
-    where = {"sim": "simulator", "lab": "lab", "field": "field"}.get(first.world, first.world)
+    where = {"sim": "simulator", "daemon": "field"}.get(first.world, first.world)
     times = [time for span in found.spans.values() for time in span]
     lasting = f", {(max(times) - min(times)) / 1e6:,.0f} s" if times else ""
     some = "1 node" if nodes == 1 else f"{nodes} nodes"

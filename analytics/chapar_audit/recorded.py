@@ -40,7 +40,7 @@ class Recorded:
 
     run: str
     world: str
-    """`sim`, `lab` or `field`: who wrote `runs`."""
+    """`sim`, `lab` or `daemon`: who wrote `runs`."""
     mode: str
     """`chapar` or `tree`."""
     settings: Mapping[int, Mapping[str, Any]]

@@ -160,16 +160,17 @@ def costs(rows: Mapping[str, Rows]) -> Plot | None:
     widths = [1.96 * (row["deviation"] or 0) / math.sqrt(row["events"]) for row in found]
     alone = [row["alone"] for row in found]
     drawing.printed_line(axes, x, alone, "each node served alone", marker="_")
-    drawing.model_line(axes, x, [row["expected"] for row in found], "model: shared shortest paths", marker=".")
+    drawing.model_line(axes, x, [row["expected"] for row in found], "model: at most, along routes", marker=".")
     drawing.measured_points(axes, x, [row["measured"] for row in found], "measured", widths)
     axes.set_ylim(bottom=0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     drawing.legend(axes)
     last = found[-1]
     caption = (
-        "What an event costs grows more slowly than the number of nodes it is for, as ways are shared: with "
-        f"{last['subscribers']} nodes {last['measured']:.1f} transmissions were measured on average, the model says "
-        f"{last['expected']:.1f}, and {last['alone']:.1f} it would be without sharing. Bars are 95 % confidence over "
+        "What an event cost on average, by the number of nodes it was for: with "
+        f"{last['subscribers']} nodes {last['measured']:.1f} transmissions were measured, the recorded routes demand "
+        f"{last['expected']:.1f} at most, and {last['alone']:.1f} it would be on the same ways without sharing them. "
+        "The first way may lead to a broker. Bars are 95 % confidence over "
         "the events."
     )
     return Plot(canvas, caption)

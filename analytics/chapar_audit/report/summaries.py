@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import functions as fn
 
+from chapar_audit.jobs.traffic import WINDOW_US
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -27,14 +29,8 @@ def rows_of(table: DataFrame) -> Rows:
 
 def over_time(by_class: DataFrame) -> DataFrame:
     """Bytes by class in at most MOST_BINS spans of time: start_s and width_s, from the first one on."""
-    windows = by_class.agg(
-        fn.min("window_us").alias("first"),
-        fn.max("window_us").alias("last"),
-        fn.count_distinct("window_us").alias("windows"),
-    )
-    span = fn.col("last") - fn.col("first")
-    window = fn.greatest(fn.lit(1), fn.round(span / fn.greatest(fn.col("windows") - 1, fn.lit(1))))
-    width = window * fn.ceil((span / window + 1) / MOST_BINS)
+    windows = by_class.agg(fn.min("window_us").alias("first"), fn.max("window_us").alias("last"))
+    width = WINDOW_US * fn.ceil(((fn.col("last") - fn.col("first")) / WINDOW_US + 1) / MOST_BINS)
     place = fn.floor((fn.col("window_us") - fn.col("first")) / width)
     return (
         by_class.crossJoin(windows)

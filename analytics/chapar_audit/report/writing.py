@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from chapar_audit.report.summaries import Rows
     from chapar_audit.verdict import Finding
 
-WORLDS: Final = {"sim": "simulated radio", "lab": "real daemons, emulated radio", "field": "real daemons and radio"}
-ONE_MODE_ONLY: Final = {
-    "traffic.event_cost": ("chapar", "events are costed one by one where they follow the mesh's own routes"),
+WORLDS: Final = {"sim": "simulated radio", "lab": "real daemons, emulated radio", "daemon": "real daemons and radio"}
+NOT_IN_ALL: Final = {
+    "traffic.event_cost": "events are costed one by one where they follow the mesh's own routes",
+    "timeliness.waiting": "no waits of clients that come and go could be told",
+    "break-even.alternatives": "there was nothing that could have been routed otherwise",
 }
-"""Tables that runs of the other routing mode cannot have: mode, and why."""
+"""Tables that some runs cannot have, and why."""
 
 
 class Listing(NamedTuple):
@@ -68,7 +70,7 @@ def text(recorded: Recorded, findings: Sequence[Finding], rows: Mapping[str, Row
     for place, kind in enumerate(PLOTS):
         body.append(page.heading(3, kind.title))
         if kind.needs not in tables:
-            body.append(page.paragraph(_why_not(kind.needs, recorded), "missing"))
+            body.append(page.paragraph(_why_not(kind.needs), "missing"))
         elif (plot := kind.draw({"links": [], **rows})) is None:
             body.append(page.paragraph("Not drawn: there was none of it in this run.", "missing"))
         else:
@@ -76,7 +78,7 @@ def text(recorded: Recorded, findings: Sequence[Finding], rows: Mapping[str, Row
     for listing in LISTINGS:
         body.append(page.heading(3, listing.title))
         if listing.needs not in tables:
-            body.append(page.paragraph(_why_not(listing.needs, recorded), "missing"))
+            body.append(page.paragraph(_why_not(listing.needs), "missing"))
         elif not rows[listing.rows]:
             body.append(page.paragraph("None.", "missing"))
         else:
@@ -99,13 +101,13 @@ def _facts(recorded: Recorded) -> list[tuple[str, str]]:
         ("world", WORLDS.get(recorded.world, recorded.world)),
         ("routing", mode),
         ("nodes", str(len(recorded.settings))),
+        ("rows recorded", page.shown(recorded.rows)),
     ]
     return [*pairs, ("not recorded", ", ".join(sorted(recorded.missing)))] if recorded.missing else pairs
 
 
-def _why_not(table: str, recorded: Recorded) -> str:
-    mode, why = ONE_MODE_ONLY.get(table, (recorded.mode, ""))
-    return f"Not drawn: {why}." if mode != recorded.mode else f"Not drawn: the audit gave no table {table}."
+def _why_not(table: str) -> str:
+    return f"Not drawn: {NOT_IN_ALL.get(table, f'the audit gave no table {table}')}."
 
 
 def _listed(listing: Listing, rows: Rows) -> str:

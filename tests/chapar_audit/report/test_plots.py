@@ -74,8 +74,8 @@ def test_links_are_ordered_by_load_and_the_rest_is_counted(rows: dict[str, Rows]
 def test_costs_show_model_and_measurement(rows: dict[str, Rows]) -> None:
     """With one event there is no confidence, and no failure."""
     plot = plots.costs(rows)
-    assert line(plot, "model: shared shortest paths") == [(1, 2), (4, 5)]
-    assert labels(plot) == ["each node served alone", "model: shared shortest paths", "measured"]
+    assert line(plot, "model: at most, along routes") == [(1, 2), (4, 5)]
+    assert labels(plot) == ["each node served alone", "model: at most, along routes", "measured"]
 
 
 def test_half_of_the_deliveries_are_there_at_the_median(rows: dict[str, Rows]) -> None:

@@ -26,12 +26,12 @@ BY_LINK = "node int, peer int, traffic_class string, messages long, bytes long"
 
 
 def test_time_is_cut_into_few_spans(spark: SparkSession) -> None:
-    """However long the run; nothing is lost, and a span is a whole number of windows."""
-    windows = [(1_000_000 * place, "data", "event", 1, 10) for place in range(1000)]
+    """However long the run; nothing is lost, and a span is a whole number of windows, whatever happened in each."""
+    windows = [(1_000_000 * place, "data", "event", 1, 10) for place in range(1000) if place != 500]
     found = summaries.rows_of(summaries.over_time(table(spark, BY_CLASS, *windows)))
     assert len(found) <= summaries.MOST_BINS
     assert {row["width_s"] for row in found} == {9.0}
-    assert sum(row["bytes"] for row in found) == 10_000
+    assert sum(row["bytes"] for row in found) == 9_990
 
 
 def test_a_single_window_is_a_span(spark: SparkSession) -> None:
