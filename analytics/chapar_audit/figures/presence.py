@@ -32,8 +32,8 @@ LONGEST: Final = 10.0
 """1/μ, how long they subscribe. In between they do not for 60."""
 SUBSCRIBED: Final[Mapping[Effort, Sequence[float]]] = {Effort.QUICK: (1,), Effort.FULL: (0.25, 1, 2, 4, 7, 10)}
 """The 1/μ that are measured."""
-RUNS: Final = {Effort.QUICK: 3, Effort.FULL: 8}
-MINUTES: Final = {Effort.QUICK: 400, Effort.FULL: 1000}
+RUNS: Final = {Effort.QUICK: 3, Effort.FULL: 12}
+MINUTES: Final = {Effort.QUICK: 400, Effort.FULL: 600}
 WITHIN: Final = 0.04
 """Least tolerance. The few clients publish and pause for long, so that it takes long to meet their average."""
 FINE: Final = 100
