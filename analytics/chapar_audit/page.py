@@ -47,7 +47,7 @@ dt { color: #5b6570; }
 dd { margin: 0; overflow-wrap: anywhere; }
 figure { margin: 1rem 0 2rem; }
 figure .scroll svg { display: block; width: 100%; min-width: 34rem; height: auto; }
-figcaption { margin-top: .4rem; font-size: .925rem; color: #3d4650; max-width: 48rem; }
+figcaption, .caption { margin-top: .4rem; font-size: .925rem; color: #3d4650; max-width: 48rem; }
 details { font-size: .925rem; } summary { cursor: pointer; color: #3d4650; }
 .error { border-left: 4px solid #b7791f; padding: .1rem 0 .1rem .8rem; font-size: .925rem; }
 .missing { color: #5b6570; font-style: italic; }

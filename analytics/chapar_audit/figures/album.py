@@ -61,7 +61,7 @@ def _section(figure: Figure, drawn: Drawing | str) -> list[str]:
     if not isinstance(drawn, Drawing):
         return [*parts, page.paragraph(f"Not made: {drawn}", "missing")]
     if isinstance(drawn.picture, Grid):
-        parts += [page.table(drawn.picture.head, drawn.picture.rows), page.paragraph(drawn.caption)]
+        parts += [page.table(drawn.picture.head, drawn.picture.rows), page.paragraph(drawn.caption, "caption")]
     else:
         parts.append(page.figure(drawing.svg(drawn.picture, _anchor(figure)), drawn.caption))
     if drawn.findings:
