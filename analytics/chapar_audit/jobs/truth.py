@@ -241,7 +241,9 @@ def _slacks(recorded: Recorded, sent: Counts, received: Counts, passed: Tally, r
 
 
 def _period(settings: Mapping[str, Any]) -> float:
-    return float(settings.get("protocol", {}).get("refresh_period", USUAL_PERIOD))
+    protocol = settings.get("protocol")
+    said = protocol.get("refresh_period") if isinstance(protocol, dict) else None
+    return float(said) if isinstance(said, int | float) else USUAL_PERIOD
 
 
 class _Off(NamedTuple):
