@@ -57,7 +57,7 @@ def spells(interests: DataFrame) -> DataFrame:
         f.sum(step).over(by_time.rowsBetween(Window.unboundedPreceding, 0)).alias("standing"),
     ).where("(step = 1 and standing = 1) or (step = -1 and standing = 0)")
     part = {name: f.substring("filter_id", 1 + ids.ELEMENT * place, ids.ELEMENT) for place, name in enumerate(_PARTS)}
-    asks_more = [f.hex(part[name]) != ids.NOTHING.hex() for name in ("content", "type", "group")]
+    asks_more = [part[name] != f.lit(ids.NOTHING) for name in ("content", "type", "group")]
     return edges.select(
         "home",
         "client",
@@ -114,7 +114,7 @@ def elements(publishes: DataFrame) -> tuple[DataFrame, DataFrame]:
 
 def asks(asked: str, found: str) -> Column:
     """Whether a spell asks for what an event has, or for nothing."""
-    return (f.hex(asked) == ids.NOTHING.hex()) | (f.col(asked) == f.col(found))
+    return (f.col(asked) == f.lit(ids.NOTHING)) | (f.col(asked) == f.col(found))
 
 
 def wanted(published: DataFrame, wishes: DataFrame, span: Span, how: str = "shuffle_hash") -> DataFrame:
@@ -167,9 +167,10 @@ def fates(pairs: DataFrame, deliveries: DataFrame, published: DataFrame) -> Data
         f.array_position(f.lit(list(VIAS)), f.col("via")).cast("int").alias("via"),
         f.col("hops").cast("int").alias("hops"),
         "life",
-    ).repartition("event_id")
+    )
     grouped = (
         asked.unionByName(given)
+        .repartition("event_id")
         .groupBy(*PAIR)
         .agg(
             f.min("began_us").alias("began_us"),
