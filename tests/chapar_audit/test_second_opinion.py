@@ -86,14 +86,14 @@ def table_of(judged: Judgement, name: str) -> DataFrame:
 
 def test_traffic_by_time_and_by_link(recorded: Recorded, files: Files) -> None:
     """Messages and bytes, as sent."""
-    frames = recorded.tables["frames"]
+    sent = traffic.transmitted(recorded.tables["frames"])
     sums = "count(*), sum(bytes)::bigint from frames where direction = 'tx' group by all"
     by_time = files.rows(f"select ts_us - ts_us % {traffic.WINDOW_US}, traffic_class, kind, {sums}")
-    assert columns(traffic.by_class(frames), "window_us", "traffic_class", "kind", "messages", "bytes") == in_order(
+    assert columns(traffic.by_class(sent), "window_us", "traffic_class", "kind", "messages", "bytes") == in_order(
         by_time
     )
     by_link = files.rows(f"select node, peer, traffic_class, {sums}")
-    assert columns(traffic.by_link(frames), "node", "peer", "traffic_class", "messages", "bytes") == in_order(by_link)
+    assert columns(traffic.by_link(sent), "node", "peer", "traffic_class", "messages", "bytes") == in_order(by_link)
 
 
 def test_what_an_event_costs(recorded: Recorded, files: Files) -> None:

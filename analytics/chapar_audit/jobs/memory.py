@@ -107,16 +107,18 @@ def served_rows(recorded: Recorded, again_s: float, removed: int) -> list[Findin
     """The row on memorised events; none without one."""
     tables = recorded.tables
     kept = tables["publishes"].where("delivery != 'realtime'").select("event_id").distinct()
+    if kept.isEmpty():
+        return []
+    of_kept = tables["frames"].join(kept.hint("shuffle_hash"), "event_id", "left_semi")
     of_event = (
-        kept.join(service_of(tables["frames"], round(again_s * 1e6)).hint("shuffle_hash"), "event_id", "left")
+        kept.join(service_of(of_kept, round(again_s * 1e6)).hint("shuffle_hash"), "event_id", "left")
         .join(due_of(tables["deliveries"]).hint("shuffle_hash"), "event_id", "left")
         .fillna(0)
         .withColumn("hasty", f.when(f.col("farthest") > 1, 0).otherwise(f.col("hasty")))
     )
     whole = of_event.where("pieces = 0")
     row = of_event.agg(f.count("*").alias("events"), f.count_if(f.col("pieces") == 0).alias("whole")).first()
-    if row is None or not row.events:
-        return []
+    assert row is not None
     if not row.whole:
         why = "all were too large for a datagram: of a piece it is not recorded whether it went to a broker or a home"
         return [Finding(JOB, SERVED, State.OPEN, reason=why)]

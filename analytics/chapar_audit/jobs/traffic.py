@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from pyspark import StorageLevel
 from pyspark.sql import functions as f
 
 from chapar_audit.jobs import chapar, interest
@@ -28,30 +29,34 @@ MODELS: Final[Mapping[str, Callable[[Recorded], Judgement]]] = {
 
 def judge(recorded: Recorded) -> Judgement:
     """The traffic of a run, in tables whatever its mode, and the verdict of the model for it."""
-    frames = recorded.tables["frames"]
     model = MODELS.get(recorded.mode)
     if model is None:
         reason = f"there is no model of how routing mode {recorded.mode} carries events"
         judged = Judgement([Finding(JOB, "traffic", State.OPEN, reason=reason)])
     else:
         judged = model(recorded)
-    return Judgement(judged.findings, {"by_class": by_class(frames), "by_link": by_link(frames), **judged.tables})
+    sums = transmitted(recorded.tables["frames"]).persist(StorageLevel.DISK_ONLY)
+    return Judgement(judged.findings, {"by_class": by_class(sums), "by_link": by_link(sums), **judged.tables})
 
 
-def by_class(frames: DataFrame) -> DataFrame:
-    """What all daemons transmitted, by kind, in windows: window_us (its begin), messages, bytes."""
+def transmitted(frames: DataFrame) -> DataFrame:
+    """What daemons transmitted, in windows (window_us is where one begins), by link and kind: messages, bytes."""
     window = f.col("ts_us") - f.pmod("ts_us", f.lit(WINDOW_US))
-    return _sums(_transmitted(frames).groupBy(window.alias("window_us"), "traffic_class", "kind"))
-
-
-def by_link(frames: DataFrame) -> DataFrame:
-    """What each daemon transmitted to each other one, or, without a peer, to all in range: messages, bytes."""
-    return _sums(_transmitted(frames).groupBy("node", "peer", "traffic_class"))
-
-
-def _transmitted(frames: DataFrame) -> DataFrame:
-    return frames.where("direction = 'tx'")
-
-
-def _sums(groups: GroupedData) -> DataFrame:
+    groups = frames.where("direction = 'tx'").groupBy(
+        window.alias("window_us"), "node", "peer", "traffic_class", "kind"
+    )
     return groups.agg(f.count("*").alias("messages"), f.sum("bytes").alias("bytes"))
+
+
+def by_class(sums: DataFrame) -> DataFrame:
+    """What all daemons transmitted, in windows."""
+    return _added(sums.groupBy("window_us", "traffic_class", "kind"))
+
+
+def by_link(sums: DataFrame) -> DataFrame:
+    """What each daemon transmitted to each other one, or, without a peer, to all in range."""
+    return _added(sums.groupBy("node", "peer", "traffic_class"))
+
+
+def _added(groups: GroupedData) -> DataFrame:
+    return groups.agg(f.sum("messages").alias("messages"), f.sum("bytes").alias("bytes"))

@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.xdist_group("spark")
 
 
-def frames(spark: SparkSession, *rows: tuple[int, str, int | None, str, int]) -> DataFrame:
-    """Of node 1: time, direction, peer, kind, bytes."""
+def sums(spark: SparkSession, *rows: tuple[int, str, int | None, str, int]) -> DataFrame:
+    """Of frames of node 1: time, direction, peer, kind, bytes."""
     filled = [
         (ts_us, direction, peer, kind, "control", size, None, None, 0, "run", 1)
         for ts_us, direction, peer, kind, size in rows
     ]
-    return spark.createDataFrame(filled, spark_schema("frames"))
+    return traffic.transmitted(spark.createDataFrame(filled, spark_schema("frames")))
 
 
 def test_what_daemons_transmitted_is_added_up_by_kind_in_windows_of_a_second(spark: SparkSession) -> None:
     """What they received is not; a window begins at a whole second, before the epoch as well."""
     table = traffic.by_class(
-        frames(
+        sums(
             spark, (-1, "tx", None, "beacon", 30), (0, "tx", None, "beacon", 40), (999_999, "tx", 2, "beacon", 50),
             (5, "rx", 2, "beacon", 40), (1_000_000, "tx", 2, "ack", 9),
         )
@@ -45,7 +45,7 @@ def test_what_daemons_transmitted_is_added_up_by_kind_in_windows_of_a_second(spa
 
 
 def test_what_daemons_transmitted_is_added_up_by_link_and_without_one_if_it_was_broadcast(spark: SparkSession) -> None:
-    table = traffic.by_link(frames(spark, (0, "tx", 2, "ack", 9), (1, "tx", 2, "nack", 8), (2, "tx", None, "hello", 7)))
+    table = traffic.by_link(sums(spark, (0, "tx", 2, "ack", 9), (1, "tx", 2, "nack", 8), (2, "tx", None, "hello", 7)))
     assert {tuple(row) for row in table.collect()} == {(1, 2, "control", 2, 17), (1, None, "control", 1, 7)}
 
 
