@@ -27,7 +27,9 @@ HERE: Final = frozenset({"localhost", LOOPBACK, "::1"})
 PARTITIONS: Final = 4
 """Of a shuffle on one machine."""
 SMALL: Final = 2_000_000
-"""Rows up to which compiling, by Java and by Spark, takes longer than it saves."""
+"""Rows up to which it takes longer to compile Spark's plans than it saves."""
+LARGE: Final = 20_000_000
+"""Rows from which it pays that Java compiles with care."""
 INTERPRETED: Final[Mapping[str, str]] = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
@@ -133,7 +135,6 @@ def start(master: str = LOCAL, rows: int = 0) -> SparkSession:
 
 def settings(master: str, rows: int) -> Mapping[str, str]:
     """Of a session for a run of so many rows."""
-    is_small = rows <= SMALL
     java = f"-Dlog4j2.configurationFile={_LOG4J} -XX:+UseParallelGC"
     chosen = {
         "spark.master": master,
@@ -141,13 +142,13 @@ def settings(master: str, rows: int) -> Mapping[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": MEMORY,
-        "spark.driver.extraJavaOptions": f"{java} {HURRIED}" if is_small else java,
+        "spark.driver.extraJavaOptions": f"{java} {HURRIED}" if rows < LARGE else java,
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
     }
     if _LOCAL.fullmatch(master):
         chosen["spark.sql.shuffle.partitions"] = str(PARTITIONS)
-    if is_small:
+    if rows <= SMALL:
         chosen |= INTERPRETED
     if _LOCAL.fullmatch(master) or _hosts(master) <= HERE:
         chosen |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}

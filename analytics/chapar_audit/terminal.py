@@ -22,7 +22,7 @@ _WORDS: Final = {State.HOLDS: "holds", State.DEVIATES: "DEVIATES", State.OPEN: "
 _HEADINGS: Final = ("", "job", "what was checked", "measured", "expected", "tolerance")
 _INDENT: Final = " " * 10
 _SMALLEST_SUBJECT: Final = 24
-_LONGEST_TOLERANCE: Final = 20
+_LONGEST_TOLERANCE: Final = len(_HEADINGS[-1])
 """What is longer goes below what was checked."""
 
 
