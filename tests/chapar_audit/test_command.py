@@ -10,13 +10,19 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from chapar_audit.audit import JOBS
 from chapar_audit.cli import main
+from chapar_audit.schema import METADATA_KEY, VERSION
 from chapar_audit.session import INSTALL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -88,6 +94,83 @@ def test_what_cannot_be_done_is_said_in_one_line(
     assert out == ""
     assert next(line for line in err.splitlines() if not line.startswith("audit: ")).endswith(said)
     assert "Traceback" not in err
+
+
+@pytest.mark.usefixtures("spark")
+def test_whatever_is_wrong_with_a_run_is_named_in_its_row(
+    chain_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No medium, a clock that is wrong, a file of tomorrow, one without its end, and routing that no model knows."""
+    folder = tmp_path / "copy"
+    shutil.copytree(chain_run, folder)
+    shutil.rmtree(folder / "air")
+    for path in (folder / "runs").rglob("*.parquet"):
+        rewrite(path, "settings", lambda text: text.replace('"chapar"', '"gossip"'))
+    for dataset in ("frames", "publishes", "deliveries"):
+        for path in (folder / dataset / "run=chain" / "node=4").glob("*.parquet"):
+            rewrite(path, "ts_us", lambda ts_us: ts_us - 3_600_000_000)
+    newer = one_of(folder, "roles")
+    rewrite(newer, "reason", str, version=VERSION + 1)
+    cut = one_of(folder, "sessions")
+    cut.write_bytes(cut.read_bytes()[:-8])
+    assert main([str(folder), "--json"]) == 1
+    said = capsys.readouterr()
+    assert "Traceback" not in said.err
+    findings = json.loads(said.out)["findings"]
+    assert {finding["job"] for finding in findings} == set(JOBS)
+    reasons = {
+        state: [each["reason"] for each in findings if each["state"] == state] for state in ("deviates", "open")
+    }
+    for state, words in (
+        ("open", "not recorded: air"),
+        ("open", "there is no model of how routing mode gossip carries events"),
+        ("deviates", "node 4 recorded 3"),
+        ("deviates", "the clock of node 4 is at least 3"),
+        ("deviates", f"{newer.relative_to(folder)} is left out: it is of schema version {VERSION + 1}"),
+        ("deviates", f"{cut.relative_to(folder)} is left out: Parquet magic bytes not found"),
+    ):
+        assert any(words in reason for reason in reasons[state]), (words, reasons)
+    assert all("it failed" not in reason for reason in reasons["deviates"])
+
+
+def one_of(folder: Path, dataset: str) -> Path:
+    return next((folder / dataset / "run=chain" / "node=1").glob("*.parquet"))
+
+
+def rewrite(path: Path, name: str, change: Callable[[Any], Any], version: int = VERSION) -> None:
+    """Change each value of a column."""
+    table = pq.ParquetFile(path).read()
+    field = table.schema.field(name)
+    values = pa.array([change(value) for value in table[name].to_pylist()], field.type)
+    table = table.set_column(table.schema.get_field_index(name), field, values)
+    pq.write_table(table.replace_schema_metadata({METADATA_KEY: str(version)}), path)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda folder: shutil.rmtree(folder / "runs"), "`runs` is missing, which says what run 'chain' was"),
+        (
+            lambda folder: shutil.copytree(folder / "runs" / "run=chain", folder / "runs" / "run=other"),
+            "several runs (chain, other); say which with --run",
+        ),
+        (
+            lambda folder: rewrite(one_of(folder, "runs"), "schema_version", lambda _: VERSION + 1),
+            f"recorded under schema version {VERSION + 1}, this audit reads {VERSION}",
+        ),
+        (shutil.rmtree, "there is no such folder; name the one that a run was recorded in"),
+    ],
+    ids=["no-runs", "several", "newer", "nowhere"],
+)
+def test_what_cannot_be_audited_at_all_is_said_in_one_line(
+    chain_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], spoil: Callable[[Path], object], said: str
+) -> None:
+    """Before Spark is started, with exit code 2."""
+    folder = tmp_path / "copy"
+    shutil.copytree(chain_run, folder)
+    spoil(folder)
+    assert main([str(folder)]) == 2
+    assert tuple(capsys.readouterr()) == ("", f"chapar-audit: {folder}: {said}\n")
 
 
 def test_without_java_it_says_how_to_get_it(
