@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 JOB: Final = "delivery"
 NEEDED: Final = ("publishes", "deliveries", "interests")
+PARAMETERS: Final = ("refresh_period", "beacon_min", "orphan_patience", "order_patience", "serve_retry", "hop_limit")
+"""Of the protocol, from which follows how long things may take."""
 WITNESSES: Final = ("losses", "routes", "sessions")
 """Without these nobody can tell whether an event should have come."""
 NAMES: Final = {"realtime": "real-time", "lifetime": "lifetime", "persistent": "persistent"}
@@ -107,6 +109,9 @@ def judge(recorded: Recorded) -> Judgement:
     if missing := sorted(recorded.missing & set(NEEDED)):
         reason = f"not recorded: {', '.join(missing)}"
         return Judgement([Finding(JOB, "events come to those who want them", State.OPEN, reason=reason)])
+    if odd := [name for name in PARAMETERS if not all(_is_number(each, name) for each in recorded.settings.values())]:
+        reason = f"the settings of some node do not say {', '.join(odd)}"
+        return Judgement([Finding(JOB, "events come to those who want them", State.OPEN, reason=reason)])
     account = _account(recorded)
     totals = handed.totals(account.known, account.hop_limit).collect()
     found = _lacking(account, totals)
@@ -162,6 +167,11 @@ def _lacking(account: Account, totals: Sequence[Row]) -> DataFrame:
 # What is known of the run
 
 
+def _is_number(settings: Mapping[str, Any], name: str) -> bool:
+    protocol = settings.get("protocol")
+    return isinstance(protocol, dict) and isinstance(protocol.get(name), int | float)
+
+
 def _protocol(recorded: Recorded, name: str) -> float:
     """The largest value that a node is configured with."""
     return float(max(each["protocol"][name] for each in recorded.settings.values()))
@@ -178,10 +188,7 @@ def _span(recorded: Recorded) -> fates.Span:
 
 
 def _times(recorded: Recorded, span: fates.Span) -> Times:
-    second = {
-        name: _protocol(recorded, name)
-        for name in ("refresh_period", "beacon_min", "orphan_patience", "order_patience", "serve_retry")
-    }
+    second = {name: _protocol(recorded, name) for name in PARAMETERS}
     settling = second["refresh_period"] + 2 * second["beacon_min"] + second["orphan_patience"]
     serving = settling + second["order_patience"] + 2 * second["serve_retry"]
     times = (span.end, settling * MICRO, CROSSING_US, serving * MICRO, second["refresh_period"] * MICRO)
@@ -281,7 +288,7 @@ def _order(account: Account) -> Finding:
         )
     if not rows:
         return Finding(JOB, subject, State.HOLDS, 0, 0, "late", "exact")
-    named = _named((f"{NAMES[row.delivery]} ones to {row.client} at {row.home}", row.late) for row in rows)
+    named = _named((f"{row.delivery} ones to {row.client} at {row.home}", row.late) for row in rows)
     reason = f"after a later event of their publisher came {named}: a home gave them so, or times are wrong"
     return Finding(JOB, subject, State.DEVIATES, sum(row.late for row in rows), 0, "late", "exact", reason)
 
@@ -327,7 +334,7 @@ def _losses(reasons: Sequence[Reason]) -> Iterator[Finding]:
     for code, found in sorted(by_reason.items(), key=lambda item: (-sum(each.failed for each in item[1]), item[0])):
         classes, tellers = Counter[str](), Counter[str]()
         for each in found:
-            classes[NAMES[each.delivery]] += each.failed
+            classes[NAMES.get(each.delivery, each.delivery)] += each.failed
             if each.told_by is not None:
                 tellers[f"node {each.told_by}"] += each.failed
         state = State.OPEN if code in UNDECIDED else State.HOLDS

@@ -137,7 +137,7 @@ def test_forged_and_reordered_deliveries_are_found(chain: Recorded) -> None:
     lies = rows.withColumn("hops", hops).withColumn("ts_us", late).unionByName(forged).unionByName(strange)
     found = deviations(judge(with_rows(chain, deliveries=lies)).findings)
     assert set(found) == {ASKED, ORDER}
-    assert found[ORDER].startswith("after a later event of their publisher came real-time ones to sink-2 at 2 (1)")
+    assert found[ORDER].startswith("after a later event of their publisher came realtime ones to sink-2 at 2 (1)")
     counted = found[ASKED].partition(", like ")[0]
     assert counted.startswith("40 over a number of hops that cannot be, ")
     assert "1 of events that nobody published" in counted
@@ -154,3 +154,15 @@ def test_what_was_not_recorded_leaves_it_open(chain: Recorded) -> None:
     assert opened["40 real-time events come to those who want them"].endswith("is in losses: not recorded")
     assert opened[TAKEN] == "not recorded: acknowledgements"
     assert not deviations(findings)
+
+
+def test_settings_that_say_too_little_leave_it_open(chain: Recorded) -> None:
+    """With what they lack, of any node; nothing is worked out then."""
+    settings = {
+        **chain.settings,
+        2: {"mode": "chapar", "protocol": {**chain.settings[2]["protocol"], "hop_limit": "?"}},
+    }
+    (row,) = judge(replace(chain, settings=settings)).findings
+    assert (row.state, row.reason) == (State.OPEN, "the settings of some node do not say hop_limit")
+    (row,) = judge(replace(chain, settings={**chain.settings, 3: {"mode": "chapar"}})).findings
+    assert row.reason.startswith("the settings of some node do not say refresh_period, ")
