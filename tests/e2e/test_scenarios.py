@@ -46,7 +46,7 @@ EXPECTED: dict[str, dict[str, dict[str, int | Between]]] = {
         "latecomer": {"report": 6, "order": 5},
     },
     "pair-restart": {
-        "steady": {"order": 40, "answer": 40, "alive": Between(30, 40)},
+        "steady": {"order": 40, "answer": 40, "alive": Between(15, 40)},
         "shaken": {"order": 40, "answer": 40, "report": 16},
         "sleeper": {"order": 40, "answer": 40},
     },
